@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "vectors/arena.hpp"
+#include "vectors/text_column.hpp"
 
 namespace {
 
@@ -22,9 +23,12 @@ struct Stored {
 PyTypeObject type = {PyVarObject_HEAD_INIT(nullptr, 0)};
 vectors::Arena& arena = *new vectors::Arena;  // never destroyed: objects may outlive the module
 bool storing = false;
+constexpr Py_ssize_t kLeastVaried = 32;  // the size of an object of stored bytes
 
 Stored* stored_of(PyObject* self) { return reinterpret_cast<Stored*>(self); }
-Py_ssize_t size_of(PyObject* self) { return static_cast<Py_ssize_t>(stored_of(self)->chunk->size); }
+Py_ssize_t size_of(PyObject* self) {
+    return static_cast<Py_ssize_t>(vectors::Arena::size_of(*stored_of(self)->chunk, stored_of(self)->data));
+}
 
 // The contents of `bytes` or of stored bytes; false for any other object.
 bool contents(PyObject* object, const char*& data, Py_ssize_t& size) {
@@ -35,15 +39,22 @@ bool contents(PyObject* object, const char*& data, Py_ssize_t& size) {
     return true;
 }
 
+PyObject* not_bytes(PyObject* given) {
+    return PyErr_Format(PyExc_TypeError, "expected bytes, got %s", Py_TYPE(given)->tp_name);
+}
+
+template <bool varied>
 PyObject* store(PyObject*, PyObject* given) {
     const char* data;
     Py_ssize_t size;
-    if (!contents(given, data, size)) return PyErr_Format(PyExc_TypeError, "expected bytes, got %s", Py_TYPE(given)->tp_name);
+    if (!contents(given, data, size)) return not_bytes(given);
     if (!storing || !size || Py_TYPE(given) == &type) return Py_NewRef(given);
+    if (varied && (size < kLeastVaried || static_cast<std::size_t>(size) > vectors::Arena::kMostVaried)) return Py_NewRef(given);
     Stored* made = PyObject_New(Stored, &type);
     if (!made) return nullptr;
     try {
-        char* slot = arena.take(static_cast<std::size_t>(size), made->chunk);
+        const auto wanted = static_cast<std::size_t>(size);
+        char* slot = varied ? arena.take_varied(wanted, made->chunk) : arena.take(wanted, made->chunk);
         std::memcpy(slot, data, static_cast<std::size_t>(size));
         made->data = slot;
     } catch (const std::bad_alloc&) {
@@ -83,6 +94,55 @@ Py_hash_t hash(PyObject* self) {
 PyObject* reduce(PyObject* self, PyObject*) { return Py_BuildValue("O(N)", &PyBytes_Type, as_bytes(self, nullptr)); }
 
 PyObject* sizeof_(PyObject* self, PyObject*) { return PyLong_FromSsize_t(type.tp_basicsize + size_of(self)); }
+
+PyObject* decoded(vectors::Bytes text) {
+    return PyUnicode_DecodeUTF8(text.data, static_cast<Py_ssize_t>(text.size), "surrogatepass");
+}
+
+bool bytes_of(PyObject* given, vectors::Bytes& found) {
+    Py_ssize_t size;
+    if (!contents(given, found.data, size)) return not_bytes(given);
+    found.size = static_cast<std::size_t>(size);
+    return true;
+}
+
+PyObject* text(PyObject*, PyObject* given) {
+    vectors::Bytes found;
+    return bytes_of(given, found) ? decoded(found) : nullptr;
+}
+
+PyObject* text_in(const vectors::TextColumn& column, std::size_t row) {
+    vectors::Bytes found;
+    if (column.find(row, found)) return decoded(found);
+    PyErr_SetString(PyExc_ValueError, "the column is not one of this text");
+    return nullptr;
+}
+
+PyObject* text_at(PyObject*, PyObject* const* given, Py_ssize_t number) {
+    vectors::Bytes bytes, around;
+    if (number != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments, got %zd", number);
+    if (!bytes_of(given[0], bytes) || !bytes_of(given[2], around)) return nullptr;
+    const std::size_t row = PyLong_AsSize_t(given[1]);
+    if (row == static_cast<std::size_t>(-1) && PyErr_Occurred()) return nullptr;
+    const vectors::TextColumn column(bytes, around);
+    if (!column.is_valid() || row >= column.rows()) return PyErr_Format(PyExc_IndexError, "the column has no row %zu", row);
+    return text_in(column, row);
+}
+
+PyObject* texts(PyObject*, PyObject* const* given, Py_ssize_t number) {
+    vectors::Bytes bytes, around;
+    if (number != 2) return PyErr_Format(PyExc_TypeError, "expected 2 arguments, got %zd", number);
+    if (!bytes_of(given[0], bytes) || !bytes_of(given[1], around)) return nullptr;
+    const vectors::TextColumn column(bytes, around);
+    if (!column.is_valid()) return PyErr_Format(PyExc_ValueError, "the bytes are no column");
+    PyObject* found = PyTuple_New(static_cast<Py_ssize_t>(column.rows()));
+    for (std::size_t row = 0; found && row < column.rows(); ++row) {
+        PyObject* read = text_in(column, row);
+        if (read) PyTuple_SET_ITEM(found, static_cast<Py_ssize_t>(row), read);
+        else Py_CLEAR(found);
+    }
+    return found;
+}
 
 PyObject* keep_in_arena(PyObject*, PyObject* on) {
     const int wanted = PyObject_IsTrue(on);
@@ -155,7 +215,11 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 PyMethodDef functions[] = {
-    {"store", store, METH_O, nullptr},
+    {"store", store<false>, METH_O, nullptr},
+    {"store_varied", store<true>, METH_O, nullptr},
+    {"text", text, METH_O, nullptr},
+    {"text_at", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(text_at)), METH_FASTCALL, nullptr},
+    {"texts", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(texts)), METH_FASTCALL, nullptr},
     {"keep_in_arena", keep_in_arena, METH_O, nullptr},
     {"probe", probe, METH_O, nullptr},
     {"spill", spill, METH_VARARGS, nullptr},

@@ -1,10 +1,11 @@
 // Slots for byte strings, in chunks of memory whose contents can move into files.
 //
-// A chunk has slots of one size. It is anonymous memory while slots are taken from it. A full one is written to a file
-// without a name, and the file is mapped over the same addresses, privately and read-only (mapped_file.hpp): pointers
-// into it stay valid, the kernel can drop its pages, and nothing has to be closed, since the file ends with its last
-// mapping. A chunk of which half is free is made writable again; what is then written to it is anonymous memory until it is
-// written to a file anew.
+// A chunk has slots of one size: that of its strings, or, for strings of varied sizes, one of four sizes for each power of
+// two. Such a slot is a tenth larger than its string on average, and begins with the size of the string. A chunk is
+// anonymous memory while slots are taken from it. A full one is written to a file without a name, and the file is mapped
+// over the same addresses, privately and read-only (mapped_file.hpp): pointers into it stay valid, the kernel can drop its
+// pages, and nothing has to be closed, since the file ends with its last mapping. A chunk of which half is free is made
+// writable again; what is then written to it is anonymous memory until it is written to a file anew.
 //
 // Invariants: the bytes of a slot change only between `give_back` and the next `take`. A chunk in the state Mapped has
 // not been written to since its file was mapped, so that its pages may be dropped. A process that forks shares no
@@ -20,6 +21,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <new>
 #include <set>
@@ -33,14 +35,28 @@ namespace vectors {
 
 enum class State : std::uint8_t { Open, Full, Writing, Mapped };
 
+struct Pool;
+
 struct Chunk {
     std::uint64_t number;
     char *data;
-    std::size_t bytes, size, stride;  // of the chunk, of a string, from one slot to the next
+    Pool *pool;
+    bool varied;
+    std::size_t bytes, size, stride;  // of the chunk, of a string (at most, if varied), from one slot to the next
     std::uint32_t slots, live = 0, first_word = 0;  // no word of `used` before the first has a free slot
     State state = State::Open;
     bool taken_from = true;  // since the last spill
     std::vector<std::uint64_t> used;
+};
+
+struct Older {
+    bool operator()(const Chunk *a, const Chunk *b) const { return a->number < b->number; }
+};
+
+// The chunks with slots of one size.
+struct Pool {
+    std::set<Chunk *, Older> open;
+    std::size_t bytes = 0;  // of all its chunks
 };
 
 struct Statistics {
@@ -48,21 +64,28 @@ struct Statistics {
 };
 
 class Arena {
+    static constexpr std::size_t kPrefix = sizeof(std::uint32_t);  // the size of a string in a slot for varied ones
+
  public:
+    static constexpr std::size_t kMostVaried = (std::size_t{1} << 16) - kPrefix;
+
     // Returns a slot for a string of `size` bytes, at least 1. Throws std::bad_alloc. Cost: O(1).
-    char *take(std::size_t size, Chunk *&from) {
-        Pool &pool = pools_[size];
-        if (pool.empty()) pool.insert(add_chunk(size));
-        Chunk &chunk = **pool.begin();  // the oldest, so that the newest ones become empty
-        const std::uint32_t slot = free_slot(chunk);
-        chunk.used[slot / 64] |= std::uint64_t{1} << (slot % 64);
-        chunk.taken_from = true;
-        if (++chunk.live == chunk.slots) {
-            chunk.state = State::Full;
-            pool.erase(pool.begin());
-        }
-        from = &chunk;
-        return chunk.data + slot * chunk.stride;
+    char *take(std::size_t size, Chunk *&from) { return take(pools_[size], size, false, from); }
+
+    // Returns a slot for a string of one of many sizes, from 1 to kMostVaried, which `size_of` returns afterwards.
+    char *take_varied(std::size_t size, Chunk *&from) {
+        const std::size_t slot = rounded(size + kPrefix);
+        char *data = take(varied_[slot], slot - kPrefix, true, from) + kPrefix;
+        const auto prefix = static_cast<Prefix>(size);
+        std::memcpy(data - kPrefix, &prefix, kPrefix);
+        return data;
+    }
+
+    static std::size_t size_of(const Chunk &chunk, const char *data) {
+        if (!chunk.varied) return chunk.size;
+        Prefix size;
+        std::memcpy(&size, data - kPrefix, kPrefix);
+        return size;
     }
 
     // Frees a slot. The memory is not touched: it may be in a file.
@@ -82,7 +105,7 @@ class Arena {
             const bool resting = chunk->state == State::Open && !chunk->taken_from && 4 * chunk->live >= 3 * chunk->slots;
             chunk->taken_from = false;
             if (!resting && chunk->state != State::Full) continue;
-            pools_[chunk->size].erase(chunk);
+            chunk->pool->open.erase(chunk);
             chunk->state = State::Writing;
             due.push_back(chunk);
         }
@@ -126,32 +149,59 @@ class Arena {
     }
 
  private:
-    struct Older {
-        bool operator()(const Chunk *a, const Chunk *b) const { return a->number < b->number; }
-    };
-    using Pool = std::set<Chunk *, Older>;  // the chunks in the state Open
+    using Prefix = std::uint32_t;
 
-    static constexpr std::size_t kSmall = std::size_t{1} << 20;
+    static constexpr std::size_t kSmall = std::size_t{1} << 20, kSmallVaried = std::size_t{1} << 17;
+    static constexpr std::size_t kLargest = std::size_t{1} << 24;
     static constexpr std::size_t kPage = std::size_t{1} << 16;  // the largest page size of a supported machine
     static constexpr std::uint32_t kLeastSlots = 16;
 
-    // A sixteenth of all chunks, at most 16 MiB: the system bounds the number of mappings of a process (65,530).
-    std::size_t chunk_bytes(std::size_t stride) const {
-        std::size_t bytes = kSmall;
-        while (bytes < 16 * kSmall && bytes * 32 <= bytes_) bytes *= 2;
+    // The least of four sizes for each power of two, from 32 on, that is at least as large.
+    static std::size_t rounded(std::size_t size) {
+        std::size_t power = 32;
+        while (2 * power <= size) power *= 2;
+        const std::size_t step = power / 4;
+        return std::max(power, (size + step - 1) / step * step);
+    }
+
+    char *take(Pool &pool, std::size_t size, bool varied, Chunk *&from) {
+        if (pool.open.empty()) pool.open.insert(add_chunk(pool, size, varied));
+        Chunk &chunk = **pool.open.begin();  // the oldest, so that the newest ones become empty
+        const std::uint32_t slot = free_slot(chunk);
+        chunk.used[slot / 64] |= std::uint64_t{1} << (slot % 64);
+        chunk.taken_from = true;
+        if (++chunk.live == chunk.slots) {
+            chunk.state = State::Full;
+            pool.open.erase(pool.open.begin());
+        }
+        from = &chunk;
+        return chunk.data + slot * chunk.stride;
+    }
+
+    // A sixteenth of all chunks, at most 16 MiB: the system bounds the number of mappings of a process (65,530). For
+    // varied sizes a sixteenth of the pool's, since each of some twenty pools has a chunk that is not full.
+    std::size_t chunk_bytes(const Pool &pool, std::size_t stride, bool varied) const {
+        std::size_t bytes = least_bytes(varied);
+        const std::size_t all = varied ? pool.bytes : bytes_;
+        while (bytes < kLargest && bytes * 32 <= all) bytes *= 2;
         return std::max(bytes, (kLeastSlots * stride + kPage - 1) / kPage * kPage);
     }
 
-    Chunk *add_chunk(std::size_t size) {
-        const std::size_t stride = (size + 7) / 8 * 8, bytes = chunk_bytes(stride);
+    static std::size_t least_bytes(bool varied) { return varied ? kSmallVaried : kSmall; }
+
+    Chunk *add_chunk(Pool &pool, std::size_t size, bool varied) {
+        const std::size_t stride = ((varied ? size + kPrefix : size) + 7) / 8 * 8;
+        const std::size_t bytes = chunk_bytes(pool, stride, varied);
         void *data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (data == MAP_FAILED) throw std::bad_alloc();
-        auto *chunk = new Chunk{next_++, static_cast<char *>(data), bytes, size, stride, static_cast<std::uint32_t>(bytes / stride)};
+        const auto slots = static_cast<std::uint32_t>(bytes / stride);
+        auto *chunk = new Chunk{next_++, static_cast<char *>(data), &pool, varied, bytes, size, stride, slots};
         chunk->used.resize((chunk->slots + 63) / 64);
         const std::uint32_t tail = chunk->slots % 64;
         if (tail) chunk->used.back() = ~std::uint64_t{0} << tail;  // no slots
         chunks_.emplace(chunk->number, chunk);
         bytes_ += bytes;
+        pool.bytes += bytes;
         return chunk;
     }
 
@@ -162,27 +212,30 @@ class Arena {
 
     // Brings a chunk with a free slot into the state that fits its contents.
     void settle(Chunk &chunk) {
-        Pool &pool = pools_[chunk.size];
+        std::set<Chunk *, Older> &open = chunk.pool->open;
         if (chunk.state == State::Mapped && chunk.live && 2 * chunk.live <= chunk.slots &&
             mprotect(chunk.data, chunk.bytes, PROT_READ | PROT_WRITE) == 0)
             chunk.state = State::Full;
         if (chunk.state == State::Full) {
             chunk.state = State::Open;
-            pool.insert(&chunk);
+            open.insert(&chunk);
         }
-        const bool spare = chunk.state == State::Open && pool.size() == 1 && chunk.bytes == kSmall;
-        if (chunk.live == 0 && !spare) drop(chunk, pool);
+        const bool spare = chunk.state == State::Open && open.size() == 1 && chunk.bytes == least_bytes(chunk.varied);
+        if (chunk.live == 0 && !spare) drop(chunk);
     }
 
-    void drop(Chunk &chunk, Pool &pool) {
-        pool.erase(&chunk);
+    void drop(Chunk &chunk) {
+        chunk.pool->open.erase(&chunk);
         munmap(chunk.data, chunk.bytes);
         bytes_ -= chunk.bytes;
+        chunk.pool->bytes -= chunk.bytes;
         chunks_.erase(chunk.number);
         delete &chunk;
     }
 
-    std::unordered_map<std::size_t, Pool> pools_;
+    // Their pools keep their addresses, which chunks hold.
+    std::unordered_map<std::size_t, Pool> pools_;   // by the size of the strings
+    std::unordered_map<std::size_t, Pool> varied_;  // by the size of the slots
     std::map<std::uint64_t, Chunk *> chunks_;
     std::uint64_t next_ = 0;
     std::uint64_t released_ = 0;  // the chunk whose pages were dropped last

@@ -24,6 +24,9 @@ from graphtide.graph.vector_store import (
     release,
     spill,
     stored,
+    stored_text,
+    stored_varied,
+    text_of,
     vector_memory,
 )
 from graphtide.graph.vector_sum import bytes_of, vector_of
@@ -76,6 +79,59 @@ def test_store_equals_its_model_over_random_allocations_and_frees(seed: int, tmp
     assert moved > 4 * MIB and all(kept == data for kept, data in vectors.values())
     vectors.clear()
     assert vector_memory().live_bytes == before and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_strings_of_varied_sizes_equal_their_model(seed: int, tmp_path: Path) -> None:
+    """Over random allocations, frees, moves into files and releases. Short and very long ones remain as they are."""
+    print(f"seed {seed}")
+    rng, strings = random.Random(seed), dict[int, tuple[VectorBytes, bytes]]()
+    gc.collect()
+    before, moved, made = vector_memory().live_bytes, 0, 0
+    for step in range(40):
+        if step % 14 < 8:
+            for made in range(made + 1, made + 400):  # noqa: B020 - numbers continue
+                data = contents(
+                    made, rng.choice((rng.randrange(1_500), rng.randrange(100), 3_000, rng.randrange(9_000)))
+                )
+                strings[made] = stored_varied(data), data
+        else:
+            for number in rng.sample(sorted(strings), len(strings) // 3):
+                del strings[number]
+        if rng.random() < 0.5:
+            moved += spill(tmp_path)
+        if rng.random() < 0.3:
+            release()
+        kept = [(len(data), isinstance(kept, StoredBytes)) for kept, data in strings.values()]
+        assert all(is_stored == (32 <= size <= 65_532) for size, is_stored in kept)
+        live, exact = vector_memory().live_bytes - before, sum(size for size, is_stored in kept if is_stored)
+        assert exact <= live <= 1.15 * exact
+        sample = rng.sample(sorted(strings), min(len(strings), 500))
+        assert all(strings[number][0] == strings[number][1] for number in sample)
+    assert moved > 2 * MIB and all(kept == data for kept, data in strings.values())
+    strings.clear()
+    assert vector_memory().live_bytes == before and not list(tmp_path.iterdir())
+
+
+def test_size_of_a_string_of_a_varied_size_is_its_own() -> None:
+    """At the bounds of every size of slots, and of those that are stored."""
+    for size in (*range(31, 300), 507, 508, 509, 636, 637, 65_531, 65_532, 65_533):
+        data = contents(size, size)
+        kept = stored_varied(data)
+        assert isinstance(kept, StoredBytes) == (32 <= size <= 65_532)
+        assert len(kept) == size and kept == data and hash(kept) == hash(data) and bytes(kept) == data
+        assert kept != data[:-1] and kept != data + b"\0"
+        assert not isinstance(kept, StoredBytes) or sys.getsizeof(kept) == 32 + size
+
+
+@pytest.mark.parametrize(
+    "text", ["", "Ada", "Ada " * 20_000, "\u00e9\u2013\U0001f600" * 50, "\ud83d\ude00 \udfff" * 20]
+)
+def test_text_read_is_the_text_stored(text: str) -> None:
+    """Empty, short, very long, of letters outside of ASCII, and surrogates; in chunks or not."""
+    kept = stored_text(text)
+    keep_in_chunks(False)
+    assert text_of(kept) == text == text_of(stored_text(text)) and kept == stored_text(text)
 
 
 def test_chunks_without_vectors_are_unmapped(tmp_path: Path) -> None:
