@@ -1,7 +1,7 @@
 """Reports of communities as a view keeps them: compressed, because few are read between two changes of their graph.
 
-A packed report takes a quarter of the memory of its row with the findings, and some 30 us to unpack. Invariant: the row
-read is the one that was packed.
+A packed report takes a quarter of the memory of its row with the findings, and some 30 us to unpack. Its
+bytes may be in a file (vector_store.py). Invariant: the row read is the one that was packed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from graphtide.graph.reports.fingerprint import CommunityFingerprints, Fingerprint
 from graphtide.graph.reports.rows import ReportRow, finding_values, findings_of
+from graphtide.graph.vector_store import VectorBytes, stored_varied
 
 LEVEL = 1
 """The compression level of zlib, the fastest one: a report of 871 bytes takes 385, and 387 at levels 6 and 9."""
@@ -26,7 +27,7 @@ class PackedReport:
 
     entities: int
     digest: int
-    data: bytes
+    data: VectorBytes
 
     @classmethod
     def of(cls, row: ReportRow) -> PackedReport:
@@ -36,7 +37,7 @@ class PackedReport:
         findings = finding_values(row.findings)
         values = (row.level, row.fingerprint, row.version, row.title, row.summary, row.sources, findings, row.rating)
         text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
-        return cls(entities, digest, zlib.compress(text.encode("utf-8", "surrogatepass"), LEVEL))
+        return cls(entities, digest, stored_varied(zlib.compress(text.encode("utf-8", "surrogatepass"), LEVEL)))
 
     def row(self, community: int) -> ReportRow:
         """Return the report, which is of this community. Cost: linear in its text."""
