@@ -5,13 +5,14 @@ page, at the place of its sort key at that version, whatever changes meanwhile. 
 only that version and the last key; so every replica of a graph can continue a listing that another one began.
 
 The history makes this possible: each delta records the sort keys that it replaces. It is bounded; a listing from before
-its first record has expired.
+its first record has expired. Its records are packed, because few are read.
 """
 
 from __future__ import annotations
 
+import json
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from heapq import merge
@@ -19,6 +20,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
 from sortedcontainers import SortedList  # type: ignore[import-untyped]
+
+from graphtide.graph.vector_store import VectorBytes, stored_text, text_of
 
 if TYPE_CHECKING:
     from graphtide.graph.records import GraphDelta
@@ -82,13 +85,44 @@ class EntityTables(Protocol):
     def neighbours(self) -> Mapping[int, Mapping[int, ViewEdge]]: ...
 
 
+PACKED = 64
+"""Entities in one text of a record: one of more than 65,532 bytes would not move into a file."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """The entities that one delta touched: their keys before it, and the ids that it left."""
+    """The entities that one delta touched: their keys before it, and the ids that it left.
+
+    In JSON, some 50 bytes for each; see vector_store.py for where these are.
+    """
 
     version: int
-    before: Mapping[str, EntityKeys]
-    after: tuple[str, ...]
+    size: int
+    _before: tuple[VectorBytes, ...]
+    _after: tuple[VectorBytes, ...]
+
+    @classmethod
+    def of(cls, version: int, before: Mapping[str, EntityKeys], after: Iterable[str]) -> _Change:
+        """Return the record of a delta. Cost: linear in the entities."""
+        ids = tuple(after)
+        rows = [(entity_id, keys.name, keys.mentions, keys.degree) for entity_id, keys in before.items()]
+        return cls(version, len(rows) + len(ids), _packed(rows), _packed(ids))
+
+    def before(self) -> Iterator[tuple[str, EntityKeys]]:
+        """Yield the entities before the delta, by id, with their keys. Cost: linear in them."""
+        for part in self._before:
+            for entity_id, name, mentions, degree in json.loads(text_of(part)):
+                yield entity_id, EntityKeys(name, mentions, degree)
+
+    def after(self) -> Iterator[str]:
+        """Yield the ids after the delta. Cost: linear in them."""
+        for part in self._after:
+            yield from json.loads(text_of(part))
+
+
+def _packed(values: Sequence[object]) -> tuple[VectorBytes, ...]:
+    parts = [values[start : start + PACKED] for start in range(0, len(values), PACKED)]
+    return tuple([stored_text(json.dumps(part, ensure_ascii=False, separators=(",", ":"))) for part in parts])
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +166,12 @@ class EntityOrder:
             self._size, self._floor = 0, delta.version
             return
         before, after = touched.keys, keys_by_id(view, touched.nodes)
-        self._changes.append(_Change(delta.version, before, tuple(after)))
-        self._size += len(before) + len(after)
+        self._changes.append(change := _Change.of(delta.version, before, after))
+        self._size += change.size
         limit = min(HISTORY, max(self._min_history, 2 * len(view.entities)))
         while self._size > limit and self._changes:
             oldest = self._changes.popleft()
-            self._size -= len(oldest.before) + len(oldest.after)
+            self._size -= oldest.size
             self._floor = oldest.version
         self._update_orders(delta.version, before, after)
 
@@ -178,9 +212,9 @@ class EntityOrder:
         """Return which of the moved entities exist now: the last record of each decides."""
         state: dict[str, bool] = {}
         for change in reversed(self._changes):
-            for entity_id in change.after:
+            for entity_id in change.after():
                 state.setdefault(entity_id, True)
-            for entity_id in change.before:
+            for entity_id, _ in change.before():
                 state.setdefault(entity_id, False)
             if len(state) >= len(moved) and moved.keys() <= state.keys():
                 break
@@ -191,9 +225,9 @@ class EntityOrder:
         then: dict[str, EntityKeys | None] = {}
         for change in self._changes:
             if change.version > began:
-                for entity_id, keys in change.before.items():
+                for entity_id, keys in change.before():
                     then.setdefault(entity_id, keys)
-                for entity_id in change.after:
+                for entity_id in change.after():
                     then.setdefault(entity_id, None)
         return then
 

@@ -9,14 +9,17 @@ import numpy as np
 import pytest
 
 from graphtide.graph.browsing.entity_order import (
+    PACKED,
     EntityKeys,
     EntityOrder,
     EntitySort,
     ListingExpired,
     SortKey,
+    _Change,
     matching,
 )
 from graphtide.graph.records import EdgeRow, EntityRow, GraphDelta, Removals
+from graphtide.graph.vector_store import keep_in_chunks
 from graphtide.graph.view_state.adjacency import ViewEdge
 from graphtide.graph.view_state.tables import ViewEntity
 
@@ -118,6 +121,23 @@ def test_listing_shows_what_always_existed_exactly_once_in_the_first_pages_order
         assert len(listed) == len(set(listed))
         assert always <= set(listed) <= set(first)
         assert listed == sorted(listed, key=lambda entity_id: first[entity_id])
+
+
+@pytest.mark.parametrize("entities", [0, 1, PACKED, PACKED + 1, 3 * PACKED])
+@pytest.mark.parametrize("in_chunks", [False, True])
+def test_record_of_a_delta_has_its_keys_and_ids(in_chunks: bool, entities: int) -> None:
+    """Of names with any letters, surrogates included, in one text or several."""
+    names = ("", "Ada", "\u00c9va \u2013 \U0001f600", "\ud83d\ude00", '"\\\n\0')
+    before = {f"e-{n}": EntityKeys(names[n % len(names)], n, n % 7) for n in range(entities)}
+    after = [f"e-{n}" for n in range(1, entities + 2)]
+    keep_in_chunks(in_chunks)
+    try:
+        change = _Change.of(7, before, after)
+    finally:
+        keep_in_chunks(False)
+    assert (change.version, change.size) == (7, len(before) + len(after))
+    assert dict(change.before()) == before and list(change.before()) == list(before.items())
+    assert list(change.after()) == after
 
 
 def test_listing_expires_when_the_history_no_longer_reaches_back() -> None:
