@@ -29,6 +29,7 @@ from graphtide.graph.records import (
     Removals,
     TripleRow,
 )
+from graphtide.graph.vector_store import stored_text
 from graphtide.graph.view_state.adjacency import ViewEdge
 from graphtide.graph.view_state.content import ViewContent
 from graphtide.graph.view_state.indexes import (
@@ -137,7 +138,7 @@ class LiveView(ViewContent):
         for chunk in gone.chunks:
             self._forget_contents(chunk)
             popped = self.chunks.pop(chunk)
-            self.text_bytes -= len(popped.text.encode())
+            self.text_bytes -= len(popped.utf8)
             gone_id = popped.chunk_id
             del self.chunk_numbers[gone_id]
             self._invalidate_chunk(gone_id)
@@ -205,10 +206,11 @@ class LiveView(ViewContent):
             stored = self.chunks.get(row.chunk)
             if stored is None:
                 doc_id = spelled.get(row.doc_id, row.doc_id)
-                fresh = ViewChunk(row.chunk_id, doc_id, row.ordinal, row.text, loaded.bytes_for(row.chunk, row.vector))
+                utf8, vector = stored_text(row.text), loaded.bytes_for(row.chunk, row.vector)
+                fresh = ViewChunk(row.chunk_id, doc_id, row.ordinal, utf8, vector)
                 fresh.title, fresh.description, fresh.place = row.title, row.description, row.place
                 self.chunks[row.chunk] = fresh
-                self.text_bytes += len(row.text.encode())
+                self.text_bytes += len(utf8)
             else:
                 del self.chunk_numbers[stored.chunk_id]
                 if stored.chunk_id != row.chunk_id:
@@ -220,7 +222,7 @@ class LiveView(ViewContent):
             self._take_mentions(chunk, seen)
         for chunk, shown in with_yields(_by_chunk(delta.evidence, lambda support: support.chunk).items(), CHUNK_STEP):
             stating = self.chunks[chunk]
-            stating.evidence = PassageEvidence(shown, stating.text)
+            stating.evidence = PassageEvidence(shown, stating.utf8)
             self.contents.count(self, stating, 1)
             for support in shown:
                 statement = self.statements[support.statement]
@@ -240,7 +242,7 @@ class LiveView(ViewContent):
                 label.statements = including(label.statements, row.statement)
 
     def _take_mentions(self, chunk: int, rows: list[MentionRow]) -> None:
-        self.chunks[chunk].mentions = PassageMentions(rows, self.chunks[chunk].text)
+        self.chunks[chunk].mentions = PassageMentions(rows, self.chunks[chunk].utf8)
         for row in rows:
             label = self.labels[row.label]
             label.chunks = including(label.chunks, chunk)

@@ -17,7 +17,7 @@ from graphtide.graph.communities.replica import HierarchyReplica
 from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including
 from graphtide.graph.records import DocumentRow, Vector
 from graphtide.graph.text.place import NO_PLACE, Place
-from graphtide.graph.vector_store import VectorBytes
+from graphtide.graph.vector_store import VectorBytes, text_of
 from graphtide.graph.vector_sum import vector_of
 from graphtide.graph.view_state.overlay import Overlay, Writing, own_ints
 from graphtide.graph.view_state.passage_rows import NO_EVIDENCE, NO_MENTIONS, PassageEvidence, PassageMentions
@@ -46,19 +46,25 @@ class HasBytes(Protocol):
 class ViewChunk(_Embedded):
     """A passage, with its mentions and statements. It holds its vector too: reading one back from an index is slow.
 
+    Its text is in UTF-8, and may be in a file: few are read between two changes of the graph.
     `title` and `description` are a model's, or empty: `graph/layers/headings.py` chooses the displayed heading.
     """
 
     chunk_id: str
     doc_id: str
     ordinal: int
-    text: str
+    utf8: VectorBytes
     vector_bytes: VectorBytes
     mentions: PassageMentions = NO_MENTIONS
     evidence: PassageEvidence = NO_EVIDENCE
     title: str = ""
     description: str = ""
     place: Place = NO_PLACE
+
+    @property
+    def text(self) -> str:
+        """Return the text. Cost: see `vector_store.text_of`."""
+        return text_of(self.utf8)
 
 
 @dataclass(slots=True)

@@ -168,7 +168,7 @@ def _figures(view: LiveView | None, doc_ids: Iterable[str]) -> tuple[int, Amount
         return 0, NOTHING, {}
     with view.lock.read():
         sizes = {
-            doc_id: sum(len(view.chunks[chunk].text.encode()) for chunk in row.chunks)
+            doc_id: sum(len(view.chunks[chunk].utf8) for chunk in row.chunks)
             for doc_id in doc_ids
             if (row := view.documents.get(doc_id)) is not None
         }

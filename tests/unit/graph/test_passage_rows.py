@@ -8,7 +8,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from graphtide.graph._vectors import text_at, texts
 from graphtide.graph.records import EvidenceRow, MentionRow
+from graphtide.graph.vector_store import keep_in_chunks, stored_text, text_of
 from graphtide.graph.view_state.passage_rows import NO_EVIDENCE, NO_MENTIONS, PassageEvidence, PassageMentions
 from tests.bench.object_sizes import sizes_of
 
@@ -47,10 +49,10 @@ def test_rows_read_are_the_rows_given(varied: bool, text: str) -> None:
     """By iteration, by place, in slices, after a pickle; equal rows make equal columns, whatever text they quote."""
     seed = 5
     print(f"seed {seed}")
-    rng = random.Random(seed)
+    rng, utf8 = random.Random(seed), text.encode()
     for _ in range(200):
         given = mentions(rng, varied), evidence(rng, varied)
-        read: tuple[Sequence[object], ...] = PassageMentions(given[0], text), PassageEvidence(given[1], text)
+        read: tuple[Sequence[object], ...] = PassageMentions(given[0], utf8), PassageEvidence(given[1], utf8)
         for rows, columns in zip(given, read, strict=True):
             assert tuple(columns) == rows and len(columns) == len(rows) and bool(columns)
             assert [columns[place] for place in range(-len(rows), len(rows))] == [*rows, *rows]
@@ -61,13 +63,13 @@ def test_rows_read_are_the_rows_given(varied: bool, text: str) -> None:
             with pytest.raises(IndexError):
                 columns[len(rows)]
         assert PassageMentions(given[0]).labels == tuple(row.label for row in given[0])
-        texts = [(row.statement, row.description, row.sentence, row.count) for row in given[1]]
-        assert list(PassageEvidence(given[1], text).texts()) == texts
+        fields = [(row.statement, row.description, row.sentence, row.count) for row in given[1]]
+        assert list(PassageEvidence(given[1], utf8).texts()) == fields
         for number in range(5):
-            assert PassageMentions(given[0], text).count_of(number) == sum(
+            assert PassageMentions(given[0], utf8).count_of(number) == sum(
                 r.count for r in given[0] if r.label == number
             )
-            assert PassageEvidence(given[1], text).of(number) == [row for row in given[1] if row.statement == number]
+            assert PassageEvidence(given[1], utf8).of(number) == [row for row in given[1] if row.statement == number]
 
 
 def test_different_rows_make_different_columns() -> None:
@@ -103,15 +105,69 @@ def test_columns_take_less_than_half_of_the_memory_of_the_rows() -> None:
 
 
 def test_names_and_sentences_of_the_passage_are_held_once() -> None:
-    """As places in its text; what it lacks is one text, however many rows have it."""
+    """As places of two bytes in its text; what it lacks is there once, however many rows have it."""
     sentences = [f"Ada wrote program {number}." for number in range(12)]
-    text = " ".join(sentences)
+    utf8 = " ".join(sentences).encode()
     names = ["Ada", "Grace", "program 3", ""] * 3
     mentions = [MentionRow(n, 7, *pair, 1) for n, pair in enumerate(zip(names, sentences, strict=True))]
-    facts = [EvidenceRow(n, 7, f"it is {n % 3}", text_of, 500, 1, "1843") for n, text_of in enumerate(sentences)]
-    columns = PassageMentions(mentions, text)
+    facts = [EvidenceRow(n, 7, f"it is {n % 3}", stated, 500, 1, "1843") for n, stated in enumerate(sentences)]
+    columns = PassageMentions(mentions, utf8)
     assert list(columns) == mentions
-    assert sizes_of(columns, set()).objects["str"] == 3  # that of the passage, "Grace", and ""
-    evidence = PassageEvidence(facts, text)
+    assert len(columns._texts) == 4 + 4 * 2 * len(mentions) + len("Grace")
+    evidence = PassageEvidence(facts, utf8)
     assert list(evidence) == facts
-    assert sizes_of(evidence, set()).objects["str"] == 4  # that of the passage, descriptions, dates, and ""
+    assert len(evidence._texts) == 4 + 4 * 3 * len(facts) + 3 * len("it is 0") + len("1843")
+
+
+LETTERS = ("a", "b", " ", "\u00e9", "\u0416", "\u2013", "\U0001f600", "\ud83d", "\ude00", "\0")
+"""Of one to four bytes in UTF-8, and surrogates, two of which are not one letter."""
+
+
+@pytest.mark.parametrize("size", [0, 1, 30, 70_000])
+@pytest.mark.parametrize("in_chunks", [False, True])
+def test_rows_of_any_letters_are_the_rows_given(in_chunks: bool, size: int) -> None:
+    """Parts of the passage, texts that it lacks, and empty ones, in bytes and in stored bytes."""
+    seed = size
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+
+    def drawn(passage: str) -> str:
+        start = rng.randint(0, len(passage))
+        return rng.choice(("", passage[start : start + rng.randint(0, 9)], "".join(rng.choices(LETTERS, k=5))))
+
+    keep_in_chunks(in_chunks)
+    try:
+        for _ in range(50):
+            text = "".join(rng.choices(LETTERS, k=size))
+            utf8, rows = stored_text(text), rng.randint(1, 9)
+            given = [MentionRow(n, 7, drawn(text), drawn(text), rng.randint(1, 2)) for n in range(rows)]
+            facts = [
+                EvidenceRow(n, 7, drawn(text), drawn(text), rng.choice((1, 2)), 1, drawn(text), drawn(text))
+                for n in range(rows)
+            ]
+            assert text_of(utf8) == text
+            mentioned, stated = PassageMentions(given, utf8), PassageEvidence(facts, utf8)
+            assert list(mentioned) == given == [mentioned[n] for n in range(rows)]
+            assert list(stated) == facts == [stated[n] for n in range(rows)]
+            assert mentioned == PassageMentions(given) and stated == PassageEvidence(facts)
+    finally:
+        keep_in_chunks(False)
+
+
+def test_column_of_another_text_or_none_is_refused() -> None:
+    """Nothing outside of the bytes is read."""
+    columns = PassageMentions([MentionRow(1, 7, "Ada", "", 1)], b"It is Ada")
+    for column, around in (
+        (columns._texts, b"It"),
+        (bytes(columns._texts)[:5], b"It is Ada"),
+        (b"", b""),
+        (b"\xff" * 9, b""),
+    ):
+        with pytest.raises((ValueError, IndexError)):
+            text_at(bytes(column), 0, around)
+        with pytest.raises(ValueError, match="column"):
+            texts(bytes(column), around)
+    with pytest.raises(IndexError, match="no row 1"):
+        text_at(columns._texts, 1, b"It is Ada")
+    with pytest.raises(TypeError, match="expected bytes, got str"):
+        text_at("column", 0, b"")  # type: ignore[arg-type]
