@@ -2,7 +2,8 @@
 
 A row has the number of entities, the sum of their digests, a count sketch of these, and the community to whose sums
 this content is added. Invariant: a community with fewer than two entities has no sketch, because the digest of the one
-entity gives it; most communities are such. Memory: some 110 bytes a community, and a sketch 144.
+entity gives it; most communities are such. Memory: some 110 bytes a community, and a sketch 48 to 64 of few entities,
+else 144.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 from operator import add, sub
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +20,17 @@ from graphtide.graph.int_sets import shared_int
 
 Sketch = NDArray[np.int32]
 BUCKETS = 64
+FEW = 31
+"""Counts that a sketch lists one by one at most, which takes the memory of 64 bytes at most."""
+_SIGN = BUCKETS
+_CODE = 2 * BUCKETS - 1
 _MASK = (1 << 64) - 1
 _SLACK = 64
+
+_Counts: TypeAlias = "bytes | array[int]"
+"""A sketch: a byte for each count of 1 or -1, `bucket | _SIGN` for 1, as the digest of an item ends; no bucket has both
+signs. Where these are more than FEW, the counts of all buckets.
+"""
 
 
 class CommunitySums:
@@ -31,7 +42,7 @@ class CommunitySums:
         self._entities = array("i")
         self._digests = array("Q")
         self._parents = array("q")
-        self._sketches: list[array[int] | None] = []
+        self._sketches: list[_Counts | None] = []
         self._is_changed = bytearray()
         self._changed = array("q")
 
@@ -51,7 +62,7 @@ class CommunitySums:
     def sketch(self, community: int) -> Sketch:
         """Return the counts of a community (BUCKETS,) int32, as a new array. Raises KeyError for an unknown one."""
         row = self._rows[community]
-        counts = self._sketches[row] or self._counts(row)
+        counts = _dense(self._counts(row))
         return np.frombuffer(counts, np.int8 if counts.typecode == "b" else np.int32).astype(np.int32)
 
     def parent(self, community: int) -> int:
@@ -121,14 +132,8 @@ class CommunitySums:
         if entities < 2:
             self._sketches[row] = None
         else:
-            sketch = self._sketches[row]
-            if sketch is None:
-                sketch = self._sketches[row] = self._counts(row)
-            try:
-                sketch[item % BUCKETS] += times if item & BUCKETS else -times
-            except OverflowError:
-                sketch = self._sketches[row] = array("i", sketch)
-                sketch[item % BUCKETS] += times if item & BUCKETS else -times
+            code = item & _CODE
+            self._sketches[row] = _with(self._counts(row), code if times > 0 else code ^ _SIGN)
         self._entities[row] = entities
         self._digests[row] = (self._digests[row] + times * item) & _MASK
 
@@ -137,18 +142,22 @@ class CommunitySums:
         if entities < 2:
             self._sketches[row] = None
         else:
-            own, added = self._sketches[row] or self._counts(row), self._sketches[other] or self._counts(other)
-            self._sketches[row] = _narrow(map(add if times > 0 else sub, own, added))
+            own, added = self._counts(row), self._counts(other)
+            if isinstance(added, bytes):
+                for code in added:
+                    own = _with(own, code if times > 0 else code ^ _SIGN)
+                self._sketches[row] = own
+            else:
+                self._sketches[row] = _narrow(map(add if times > 0 else sub, _dense(own), added))
         self._entities[row] = entities
         self._digests[row] = (self._digests[row] + times * self._digests[other]) & _MASK
 
-    def _counts(self, row: int) -> array[int]:
-        """Return the sketch of a community of at most one entity."""
-        counts = array("b", bytes(BUCKETS))
-        if self._entities[row]:
-            item = self._digests[row]
-            counts[item % BUCKETS] = 1 if item & BUCKETS else -1
-        return counts
+    def _counts(self, row: int) -> _Counts:
+        """Return the sketch, also of a community of at most one entity."""
+        counts = self._sketches[row]
+        if counts is not None:
+            return counts
+        return bytes((self._digests[row] & _CODE,)) if self._entities[row] else b""
 
     def _note(self, community: int, row: int) -> None:
         if self._is_changed[row]:
@@ -163,7 +172,40 @@ class CommunitySums:
         return row is not None and bool(self._is_changed[row])
 
 
-def _narrow(counts: Iterable[int]) -> array[int]:
-    """Return counts with one byte each, or four where one needs more."""
+def _with(sketch: _Counts, code: int) -> _Counts:
+    """Return a sketch with one more count. One of all buckets is changed in place, or copied where one needs more."""
+    if not isinstance(sketch, bytes):
+        return _added(sketch, code)
+    place = sketch.find(code ^ _SIGN)
+    if place >= 0:
+        return sketch[:place] + sketch[place + 1 :]
+    return sketch + bytes((code,)) if len(sketch) < FEW else _added(_dense(sketch), code)
+
+
+def _added(counts: array[int], code: int) -> array[int]:
+    change = 1 if code & _SIGN else -1
+    try:
+        counts[code % BUCKETS] += change
+    except OverflowError:
+        counts = array("i", counts)
+        counts[code % BUCKETS] += change
+    return counts
+
+
+def _dense(sketch: _Counts) -> array[int]:
+    """Return the counts of all buckets: those of the sketch, if it has them, else new ones."""
+    if not isinstance(sketch, bytes):
+        return sketch
+    counts = array("b", bytes(BUCKETS))
+    for code in sketch:
+        counts[code % BUCKETS] += 1 if code & _SIGN else -1
+    return counts
+
+
+def _narrow(counts: Iterable[int]) -> _Counts:
+    """Return the smallest form of the counts of all buckets."""
     values = list(counts)
+    if sum(map(abs, values)) <= FEW:
+        signed = ((bucket | (_SIGN if count > 0 else 0), abs(count)) for bucket, count in enumerate(values))
+        return b"".join([bytes((code,)) * times for code, times in signed])
     return array("b" if max(values) < 128 and min(values) >= -128 else "i", values)

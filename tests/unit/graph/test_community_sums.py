@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from graphtide.graph.reports.community_sums import BUCKETS, CommunitySums
+from graphtide.graph.reports.community_sums import BUCKETS, FEW, CommunitySums
 
 COMMUNITIES = range(1, 13)
 """Four of each level: 1 to 4 under 5 to 8 under 9 to 12."""
@@ -55,7 +55,7 @@ def _below(sums: CommunitySums, items: dict[int, list[int]], community: int) -> 
     return items[community] + [item for child in children for item in _below(sums, items, child)]
 
 
-def test_counts_have_one_byte_or_four_where_one_needs_more() -> None:
+def test_counts_are_listed_or_have_one_byte_or_four_where_one_needs_more() -> None:
     """Two hundred items of one bucket, added one by one and as a subtree, and removed again; two that cancel."""
     sums = CommunitySums()
     for community in (1, 2):
@@ -76,7 +76,28 @@ def test_counts_have_one_byte_or_four_where_one_needs_more() -> None:
     for community in (1, 2):
         large.attach(community, 3)
     assert large.entities(3) == 400 and large.sketch(3).tolist() == [0] * BUCKETS
-    assert [sketch.typecode for sketch in large._sketches if sketch is not None] == ["i", "i", "b"]
+    forms = [
+        sketch if isinstance(sketch, bytes) else sketch.typecode for sketch in large._sketches if sketch is not None
+    ]
+    assert forms == ["i", "i", b""]
+
+
+def test_sketch_of_few_entities_lists_their_counts() -> None:
+    """Up to FEW, however they come and go; more have a count for each bucket."""
+    sums, items = CommunitySums(), [random.Random(3).getrandbits(64) & ~(BUCKETS - 1) | n for n in range(FEW + 1)]
+    for community in (1, 2, 3):
+        sums.insert(community)
+    for number, item in enumerate(items, 1):
+        sums.add(1, item, 1)
+        sums.add(2, item, 1)
+        form = sums._sketches[0]
+        assert (form is None) == (number == 1) and isinstance(form, bytes) == (1 < number <= FEW)
+        assert sums.sketch(1).tolist() == expected(items[:number])[2]
+    sums.attach(1, 3)
+    sums.attach(2, 3)
+    sums.attach(2, 0)
+    sums.add(1, items[0], -1)
+    assert sums.sketch(3).tolist() == expected(items[1:])[2]
 
 
 def test_changed_communities_are_drained_once() -> None:
