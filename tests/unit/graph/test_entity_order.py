@@ -126,7 +126,7 @@ def test_listing_shows_what_always_existed_exactly_once_in_the_first_pages_order
 @pytest.mark.parametrize("entities", [0, 1, PACKED, PACKED + 1, 3 * PACKED])
 @pytest.mark.parametrize("in_chunks", [False, True])
 def test_record_of_a_delta_has_its_keys_and_ids(in_chunks: bool, entities: int) -> None:
-    """Of names with any letters, surrogates included, in one text or several."""
+    """Names with any letters, surrogates included, in one text or several."""
     names = ("", "Ada", "\u00c9va \u2013 \U0001f600", "\ud83d\ude00", '"\\\n\0')
     before = {f"e-{n}": EntityKeys(names[n % len(names)], n, n % 7) for n in range(entities)}
     after = [f"e-{n}" for n in range(1, entities + 2)]
