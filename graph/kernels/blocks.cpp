@@ -53,6 +53,7 @@ class Kernel {
             for (const auto& [text, role] : words.cast<py::dict>()) add(entries, entry_of(text, role, 0));
         }
         for (const auto& [text, role] : vector) add(entries, entry_of(text, role, blocks::OF_VECTOR));
+        if (entries.size() > blocks::MOST_ENTRIES) throw std::invalid_argument("a label has more than 65534 keys");
         return index_.put(label, entries);
     }
 

@@ -159,7 +159,7 @@ class Blocks:
     """The index from key to labels, in the compiled kernel `_blocks`. It holds no scores and no vectors.
 
     Outside, a key is the upper 61 bits of its text's hash. A change costs the number of a label's keys, and returns the
-    keys whose block closed or opened. Memory: about 60 bytes for each key of a label.
+    keys whose block closed or opened. Memory: about 16 bytes for each key of a label.
     """
 
     def __init__(self, max_block: int | None = None) -> None:

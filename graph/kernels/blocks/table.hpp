@@ -1,77 +1,99 @@
-// A hash table from keys below 2^61 to 32-bit values, by linear probing: 12 bytes per slot, at most 7 of 8 in use.
+// A hash table from keys below 2^61 to references, by linear probing: 4 bytes per slot, at most 7 of 8 in use.
 //
-// Invariant: a key is at its home slot or follows it without a free slot between. Removal moves later keys back, so no
-// slot is lost to deleted keys. Keys are hashes already; the value 0 denotes a free slot.
+// A slot holds a reference and, in the bits that it leaves, the lowest bits of the key: its tag. The table holds no keys:
+// its owner knows by a reference whether a key is the right one, and refills the table when it is made anew. Keys are
+// hashes already. Invariant: no free slot is between a key's home slot and its own; a removed one leaves a mark there.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace blocks {
 
 class Table {
  public:
-    std::uint32_t* find(std::uint64_t key) {
-        if (slots_.empty()) return nullptr;
-        for (std::size_t at = home(key);; at = next(at)) {
-            if (!slots_[at].value) return nullptr;
-            if (slots_[at].key() == key) return &slots_[at].value;
+    using Key = std::uint64_t;
+    using Reference = std::uint32_t;  // not 0
+
+    static constexpr std::size_t NOWHERE = ~std::size_t{0};
+
+    // Calls visit(place, reference) for the slots with the key's tag until it returns true. Returns that place, or NOWHERE.
+    template <typename Visit>
+    std::size_t find(Key key, Visit visit) const {
+        if (slots_.empty()) return NOWHERE;
+        const std::uint32_t wanted = tag(key);
+        for (std::size_t at = home(key); slots_[at]; at = next(at)) {
+            const Reference held = reference(at);
+            if (slots_[at] - held == wanted && held && visit(at, held)) return at;
         }
+        return NOWHERE;
     }
 
-    // The key must be absent, the value not 0.
-    void insert(std::uint64_t key, std::uint32_t value) {
-        if ((used_ + 1) * 8 > slots_.size() * 7) resize(slots_.empty() ? 16 : slots_.size() + slots_.size() / 2);
-        place(key, value);
+    void fetch(Key key) const {
+        if (!slots_.empty()) __builtin_prefetch(slots_.data() + home(key));
+    }
+
+    Reference reference(std::size_t at) const { return slots_[at] & mask(); }
+    void refer(std::size_t at, Reference reference) { slots_[at] = (slots_[at] & ~mask()) | reference; }
+
+    // Equal tags and references make equal slots.
+    std::uint32_t tag(Key key) const { return static_cast<std::uint32_t>(key << width_); }
+
+    // The key must be absent, and `fits` true for 1.
+    void insert(Key key, Reference reference) {
+        std::size_t at = home(key);
+        while (slots_[at] & mask()) at = next(at);
+        removed_ -= slots_[at] == REMOVED;
+        slots_[at] = tag(key) | reference;
         ++used_;
     }
 
-    // The key must be present.
-    void erase(std::uint64_t key) {
-        std::size_t hole = home(key);
-        while (slots_[hole].key() != key || !slots_[hole].value) hole = next(hole);
-        for (std::size_t at = next(hole); slots_[at].value; at = next(at)) {
-            const std::size_t wanted = home(slots_[at].key());
-            const bool between = hole <= at ? (hole < wanted && wanted <= at) : (hole < wanted || wanted <= at);
-            if (between) continue;
-            slots_[hole] = slots_[at];
-            hole = at;
-        }
-        slots_[hole] = {};
+    void erase(std::size_t at) {
         --used_;
-        if (slots_.size() > 16 && used_ * 4 < slots_.size()) resize(slots_.size() / 2);
+        if (slots_[next(at)]) {
+            slots_[at] = REMOVED;
+            ++removed_;
+            return;
+        }
+        slots_[at] = 0;
+        for (at = previous(at); slots_[at] == REMOVED; at = previous(at)) {
+            slots_[at] = 0;
+            --removed_;
+        }
     }
 
-    std::size_t size() const { return used_; }
-    std::size_t bytes() const { return slots_.capacity() * sizeof(Slot); }
+    // Whether there is room for these keys, and for references up to this one.
+    bool fits(std::size_t count, Reference largest) const {
+        return (used_ + removed_ + count) * 8 <= slots_.size() * 7 && !(largest & ~mask());
+    }
+    bool is_sparse() const { return slots_.size() > FEWEST && used_ * 4 < slots_.size(); }
+
+    // Returns an empty table for as many keys as this one has and these, a quarter more than are needed. The owner inserts.
+    Table renewed(std::size_t count, Reference largest) const {
+        Table made;
+        made.width_ = width_;
+        made.slots_.resize(std::max<std::size_t>((used_ + count) * 10 / 7 + 1, FEWEST));
+        while (largest >> made.width_) ++made.width_;
+        return made;
+    }
+
+    std::size_t bytes() const { return slots_.capacity() * sizeof(std::uint32_t); }
 
  private:
-    struct Slot {
-        std::uint32_t low = 0, high = 0, value = 0;
-        std::uint64_t key() const { return static_cast<std::uint64_t>(high) << 32 | low; }
-    };
+    static constexpr std::size_t FEWEST = 16;
+    static constexpr std::uint32_t REMOVED = std::uint32_t{1} << 31;
 
-    // The upper bits of the product, scaled to the number of slots, which is no power of two. At most 2^32 slots.
-    std::size_t home(std::uint64_t key) const { return (key * 0x9e3779b97f4a7c15ULL >> 32) * slots_.size() >> 32; }
+    Reference mask() const { return (std::uint32_t{1} << width_) - 1; }
+    // The upper 32 bits of a key, scaled to the number of slots, which is no power of two. At most 2^32 slots.
+    std::size_t home(Key key) const { return (key >> 29) * slots_.size() >> 32; }
     std::size_t next(std::size_t at) const { return at + 1 == slots_.size() ? 0 : at + 1; }
+    std::size_t previous(std::size_t at) const { return (at ? at : slots_.size()) - 1; }
 
-    void place(std::uint64_t key, std::uint32_t value) {
-        std::size_t at = home(key);
-        while (slots_[at].value) at = next(at);
-        slots_[at] = {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32), value};
-    }
-
-    void resize(std::size_t size) {
-        std::vector<Slot> old(size);
-        old.swap(slots_);
-        for (const Slot& slot : old)
-            if (slot.value) place(slot.key(), slot.value);
-    }
-
-    std::vector<Slot> slots_;
-    std::size_t used_ = 0;
+    std::vector<std::uint32_t> slots_;  // 0 is a free slot
+    std::size_t used_ = 0, removed_ = 0;
+    int width_ = 8;  // bits of a reference, at most 31
 };
 
 }  // namespace blocks
