@@ -61,6 +61,7 @@ class Kernel {
             held.push_back(hnswlib::owner_of(array));
         }
         const std::size_t first = size();
+        if (first + held.size() > rows_.capacity()) rows_.reserve(first + held.size() + first / 8);
         rows_.insert(rows_.end(), held.begin(), held.end());
         py::gil_scoped_release unlocked;
         for (std::size_t i = 0; i < stored.size(); ++i) {
@@ -115,8 +116,8 @@ class Kernel {
 
     // The links, the slots, the codes and the references; a vector is its holder's.
     std::size_t memory_bytes() const {
-        const std::size_t each = sizeof(Slot) + sizeof(py::object) + sizeof(int) + sizeof(char *) + sizeof(hnswlib::vl_type);
-        return graph_->indexFileSize() + each * size() + codes_.bytes();
+        const std::size_t each = sizeof(Slot) + sizeof(hnswlib::vl_type);
+        return graph_->links_.memory_bytes() + each * size() + rows_.capacity() * sizeof(py::object) + codes_.bytes();
     }
 
     std::size_t file_bytes() const {

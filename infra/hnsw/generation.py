@@ -63,7 +63,7 @@ class HnswGeneration:
         RuntimeError where hnswlib notices by itself.
         """
         generation = cls(dimensions, parameters, 16)
-        generation._index = Kernel.load(file, dimensions, max(len(owner) + len(owner) // 4, 16))
+        generation._index = Kernel.load(file, dimensions, max(len(owner) + len(owner) // 8, 16))
         if len(generation._index) != len(owner):
             raise RuntimeError(f"the graph has {len(generation._index)} labels, the snapshot {len(owner)}")
         generation._owner = np.full(generation._index.capacity, PADDING, dtype=np.int64)
@@ -154,9 +154,10 @@ class HnswGeneration:
         return bool(np.array_equal(both[0], both[1]))
 
     def _grow_for(self, count: int) -> None:
-        # Moves every vector in memory: safe only while the owner's write lock excludes readers.
+        # May move all links in memory: safe only while the owner's write lock excludes readers. Cost: some 30 bytes a
+        # label are copied, which is 250 for each label that comes.
         if self._used + count > len(self._owner):
-            capacity = max(len(self._owner) * 3 // 2, self._used + count)
+            capacity = max(len(self._owner) * 9 // 8, self._used + count)
             self._index.resize(capacity)
             self._owner = np.concatenate([self._owner, np.full(capacity - len(self._owner), PADDING, dtype=np.int64)])
 

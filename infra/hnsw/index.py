@@ -263,7 +263,7 @@ class HnswIndex:
     def _empty_generation(self, live: int) -> Generation:
         if live < self._parameters.exact_below // 2:
             return ExactGeneration(self._dimensions)
-        return HnswGeneration(self._dimensions, self._parameters, capacity=2 * live)
+        return HnswGeneration(self._dimensions, self._parameters, capacity=live + live // 8)
 
 
 def _bulk_generation(generation: Generation, dimensions: int) -> BulkGeneration:

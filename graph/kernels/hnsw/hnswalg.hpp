@@ -2,19 +2,21 @@
 // with these changes, which leave the algorithm as it is:
 // - An element's data is a Slot, which refers to a vector that its owner holds: slots_ replaces the copies of vectors,
 //   and index files hold links alone. The vector that a search compares with may be another form of the inserted one.
-// - Labels are 0, 1, 2, ... in the order of insertion, so label_lookup_ is no hash table.
+// - Labels are 0, 1, 2, ... in the order of insertion: they are the numbers of elements, and are stored in files alone.
+// - Links are in a LinkLists, which has room for those that there are; files have room for the most there may be.
 // - The owner excludes writers, so elements have no locks of their own.
 // - Files are streams, whose beginning the owner writes, and are checked when they are loaded. Updates, and searches with
 //   a stop condition, are left out.
 // - The unvisited links of a node are gathered, and their vectors fetched into the cache, before any is compared; so are the
 //   links of candidates, and the vectors of links that are chosen anew.
 // - Slots may refer to codes of vectors (codes.hpp), which the owner makes.
-// - A slot says whether its element is deleted: the mark beside the links, which files hold, lies elsewhere in memory.
+// - A slot says whether its element is deleted; only files have a mark beside the links.
 #pragma once
 
 #include "visited_list_pool.hpp"
 #include "hnswlib.hpp"
 #include "slots.hpp"
+#include "link_lists.hpp"
 #include <assert.h>
 #include <atomic>
 #include <cmath>
@@ -31,7 +33,6 @@ namespace hnswlib {
 template<typename dist_t>
 class HierarchicalNSW {
  public:
-    static const tableint MAX_LABEL_OPERATION_LOCKS = 1;
     static const unsigned char DELETE_MARK = 0x01;
     static constexpr size_t kAhead = 4;  // vectors fetched before they are compared
 
@@ -51,30 +52,22 @@ class HierarchicalNSW {
 
     std::unique_ptr<VisitedListPool> visited_list_pool_{nullptr};
 
-    // Locks operations with element by label value
-    mutable std::vector<NoLock> label_op_locks_;
-
     std::mutex global;
-    std::vector<NoLock> link_list_locks_;
+    NoLocks link_list_locks_;
 
     tableint enterpoint_node_{0};
 
     size_t size_links_level0_{0};
     size_t offsetData_{0}, offsetLevel0_{0}, label_offset_{ 0 };
 
-    char *data_level0_memory_{nullptr};
-    char **linkLists_{nullptr};
-    std::vector<int> element_levels_;  // keeps level of each element
+    LinkLists links_;
 
     size_t data_size_{0};
 
     DISTFUNC<dist_t> fstdistfunc_;
     void *dist_func_param_{nullptr};
 
-    mutable std::mutex label_lookup_lock;  // lock for label_lookup_
-    SequentialLabels label_lookup_;
-
-    std::vector<Slot> slots_;
+    common::GrowingArray<Slot> slots_;
 
     std::default_random_engine level_generator_;
     std::default_random_engine update_probability_generator_;
@@ -99,11 +92,7 @@ class HierarchicalNSW {
         size_t ef_construction = 200,
         size_t random_seed = 100,
         bool allow_replace_deleted = false)
-        : label_op_locks_(MAX_LABEL_OPERATION_LOCKS),
-            link_list_locks_(max_elements),
-            element_levels_(max_elements),
-            slots_(max_elements),
-            allow_replace_deleted_(allow_replace_deleted) {
+        : allow_replace_deleted_(allow_replace_deleted) {
         max_elements_ = max_elements;
         num_deleted_ = 0;
         data_size_ = 0;
@@ -130,10 +119,6 @@ class HierarchicalNSW {
         label_offset_ = size_links_level0_ + data_size_;
         offsetLevel0_ = 0;
 
-        data_level0_memory_ = (char *) malloc(max_elements_ * size_data_per_element_);
-        if (data_level0_memory_ == nullptr)
-            throw std::runtime_error("Not enough memory");
-
         cur_element_count = 0;
 
         visited_list_pool_ = std::unique_ptr<VisitedListPool>(new VisitedListPool(1, max_elements));
@@ -142,30 +127,12 @@ class HierarchicalNSW {
         enterpoint_node_ = -1;
         maxlevel_ = -1;
 
-        linkLists_ = (char **) malloc(sizeof(void *) * max_elements_);
-        if (linkLists_ == nullptr)
-            throw std::runtime_error("Not enough memory: HierarchicalNSW failed to allocate linklists");
+        links_ = LinkLists(maxM_);
+        links_.reserve(max_elements_);
+        slots_.reserve(max_elements_);
         size_links_per_element_ = maxM_ * sizeof(tableint) + sizeof(linklistsizeint);
         mult_ = 1 / log(1.0 * M_);
         revSize_ = 1.0 / mult_;
-    }
-
-
-    ~HierarchicalNSW() {
-        clear();
-    }
-
-    void clear() {
-        free(data_level0_memory_);
-        data_level0_memory_ = nullptr;
-        for (tableint i = 0; i < cur_element_count; i++) {
-            if (element_levels_[i] > 0)
-                free(linkLists_[i]);
-        }
-        free(linkLists_);
-        linkLists_ = nullptr;
-        cur_element_count = 0;
-        visited_list_pool_.reset(nullptr);
     }
 
 
@@ -182,30 +149,6 @@ class HierarchicalNSW {
     }
 
 
-    inline NoLock& getLabelOpMutex(labeltype label) const {
-        // calculate hash
-        size_t lock_id = label & (MAX_LABEL_OPERATION_LOCKS - 1);
-        return label_op_locks_[lock_id];
-    }
-
-
-    inline labeltype getExternalLabel(tableint internal_id) const {
-        labeltype return_label;
-        memcpy(&return_label, (data_level0_memory_ + internal_id * size_data_per_element_ + label_offset_), sizeof(labeltype));
-        return return_label;
-    }
-
-
-    inline void setExternalLabel(tableint internal_id, labeltype label) const {
-        memcpy((data_level0_memory_ + internal_id * size_data_per_element_ + label_offset_), &label, sizeof(labeltype));
-    }
-
-
-    inline labeltype *getExternalLabeLp(tableint internal_id) const {
-        return (labeltype *) (data_level0_memory_ + internal_id * size_data_per_element_ + label_offset_);
-    }
-
-
     // Fetches a vector into the cache: rows lie anywhere in memory, and a comparison would wait for each line of one.
     inline void prefetch(tableint internal_id) const {
         const Slot &slot = slots_[internal_id];
@@ -214,21 +157,15 @@ class HierarchicalNSW {
         for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch(data + at);
     }
 
-    // Fetches the links of a candidate of the lowest level, which are read when it is the nearest.
-    inline void fetch_links(tableint internal_id) const {
-        const char *links = data_level0_memory_ + internal_id * size_data_per_element_ + offsetLevel0_;
-        for (size_t at = 0; at < size_links_level0_; at += 64) __builtin_prefetch(links + at);
-    }
-
     // Writes the links that have not been visited into `fresh`, in their order, marks them, and fetches what they need.
-    inline size_t unvisited(const tableint *links, size_t size, vl_type *visited, vl_type tag, tableint *fresh) const {
+    inline size_t unvisited(const Links links, vl_type *visited, vl_type tag, tableint *fresh) const {
         size_t count = 0;
-        for (size_t i = 0; i < size; i++) __builtin_prefetch(visited + links[i]);
-        for (size_t i = 0; i < size; i++) {
-            const tableint id = links[i];
+        for (const tableint id : links) __builtin_prefetch(visited + id);
+        for (const tableint id : links) {
             if (visited[id] == tag) continue;
             visited[id] = tag;
             __builtin_prefetch(slots_.data() + id);
+            links_.fetch_head(id);
             fresh[count++] = id;
         }
         for (size_t i = 0; i < count && i < kAhead; i++) prefetch(fresh[i]);
@@ -292,16 +229,7 @@ class HierarchicalNSW {
 
             std::unique_lock<NoLock> lock(link_list_locks_[curNodeNum]);
 
-            int *data;  // = (int *)(linkList0_ + curNodeNum * size_links_per_element0_);
-            if (layer == 0) {
-                data = (int*)get_linklist0(curNodeNum);
-            } else {
-                data = (int*)get_linklist(curNodeNum, layer);
-//                    data = (int *) (linkLists_[curNodeNum] + (layer - 1) * size_links_per_element_);
-            }
-            size_t size = getListCount((linklistsizeint*)data);
-            tableint *datal = (tableint *) (data + 1);
-            const size_t count = unvisited(datal, size, visited_array, visited_array_tag, fresh.data());
+            const size_t count = unvisited(links_.of(curNodeNum, layer), visited_array, visited_array_tag, fresh.data());
 
             for (size_t j = 0; j < count; j++) {
                 const tableint candidate_id = fresh[j];
@@ -311,7 +239,7 @@ class HierarchicalNSW {
                 dist_t dist1 = fstdistfunc_(data_point, currObj1, dist_func_param_);
                 if (top_candidates.size() < ef_construction_ || lowerBound > dist1) {
                     candidateSet.emplace(-dist1, candidate_id);
-                    if (layer == 0) fetch_links(candidate_id);
+                    if (layer == 0) links_.fetch(candidate_id);
                     if (!isMarkedDeleted(candidate_id))
                         top_candidates.emplace(dist1, candidate_id);
 
@@ -348,13 +276,13 @@ class HierarchicalNSW {
 
         dist_t lowerBound;
         if (bare_bone_search || 
-            (!isMarkedDeleted(ep_id) && ((!isIdAllowed) || (*isIdAllowed)(getExternalLabel(ep_id))))) {
+            (!isMarkedDeleted(ep_id) && ((!isIdAllowed) || (*isIdAllowed)(ep_id)))) {
             char* ep_data = getDataByInternalId(ep_id);
             dist_t dist = fstdistfunc_(data_point, ep_data, dist_func_param_);
             lowerBound = dist;
             top_candidates.emplace(dist, ep_id);
             if (!bare_bone_search && stop_condition) {
-                stop_condition->add_point_to_result(getExternalLabel(ep_id), ep_data, dist);
+                stop_condition->add_point_to_result(ep_id, ep_data, dist);
             }
             candidate_set.emplace(-dist, ep_id);
         } else {
@@ -384,15 +312,14 @@ class HierarchicalNSW {
             candidate_set.pop();
 
             tableint current_node_id = current_node_pair.second;
-            int *data = (int *) get_linklist0(current_node_id);
-            size_t size = getListCount((linklistsizeint*)data);
+            const Links links = links_.of(current_node_id, 0);
 //                bool cur_node_deleted = isMarkedDeleted(current_node_id);
             if (collect_metrics) {
                 metric_hops++;
-                metric_distance_computations+=size;
+                metric_distance_computations+=links.size;
             }
 
-            const size_t count = unvisited(reinterpret_cast<tableint *>(data + 1), size, visited_array, visited_array_tag, fresh.data());
+            const size_t count = unvisited(links, visited_array, visited_array_tag, fresh.data());
 
             for (size_t j = 0; j < count; j++) {
                 const tableint candidate_id = fresh[j];
@@ -410,17 +337,13 @@ class HierarchicalNSW {
 
                     if (flag_consider_candidate) {
                         candidate_set.emplace(-dist, candidate_id);
-#ifdef USE_SSE
-                        _mm_prefetch(data_level0_memory_ + candidate_set.top().second * size_data_per_element_ +
-                                        offsetLevel0_,  ///////////
-                                        _MM_HINT_T0);  ////////////////////////
-#endif
+                        links_.fetch(candidate_set.top().second);
 
                         if (bare_bone_search || 
-                            (!isMarkedDeleted(candidate_id) && ((!isIdAllowed) || (*isIdAllowed)(getExternalLabel(candidate_id))))) {
+                            (!isMarkedDeleted(candidate_id) && ((!isIdAllowed) || (*isIdAllowed)(candidate_id)))) {
                             top_candidates.emplace(dist, candidate_id);
                             if (!bare_bone_search && stop_condition) {
-                                stop_condition->add_point_to_result(getExternalLabel(candidate_id), currObj1, dist);
+                                stop_condition->add_point_to_result(candidate_id, currObj1, dist);
                             }
                         }
 
@@ -434,7 +357,7 @@ class HierarchicalNSW {
                             tableint id = top_candidates.top().second;
                             top_candidates.pop();
                             if (!bare_bone_search && stop_condition) {
-                                stop_condition->remove_point_from_result(getExternalLabel(id), getDataByInternalId(id), dist);
+                                stop_condition->remove_point_from_result(id, getDataByInternalId(id), dist);
                                 flag_remove_extra = stop_condition->should_remove_extra();
                             } else {
                                 flag_remove_extra = top_candidates.size() > ef;
@@ -496,26 +419,6 @@ class HierarchicalNSW {
     }
 
 
-    linklistsizeint *get_linklist0(tableint internal_id) const {
-        return (linklistsizeint *) (data_level0_memory_ + internal_id * size_data_per_element_ + offsetLevel0_);
-    }
-
-
-    linklistsizeint *get_linklist0(tableint internal_id, char *data_level0_memory_) const {
-        return (linklistsizeint *) (data_level0_memory_ + internal_id * size_data_per_element_ + offsetLevel0_);
-    }
-
-
-    linklistsizeint *get_linklist(tableint internal_id, int level) const {
-        return (linklistsizeint *) (linkLists_[internal_id] + (level - 1) * size_links_per_element_);
-    }
-
-
-    linklistsizeint *get_linklist_at_level(tableint internal_id, int level) const {
-        return level == 0 ? get_linklist0(internal_id) : get_linklist(internal_id, level);
-    }
-
-
     tableint mutuallyConnectNewElement(
         const void *data_point,
         tableint cur_c,
@@ -543,46 +446,28 @@ class HierarchicalNSW {
             if (isUpdate) {
                 lock.lock();
             }
-            linklistsizeint *ll_cur;
-            if (level == 0)
-                ll_cur = get_linklist0(cur_c);
-            else
-                ll_cur = get_linklist(cur_c, level);
-
-            if (*ll_cur && !isUpdate) {
+            if (links_.of(cur_c, level).size && !isUpdate) {
                 throw std::runtime_error("The newly inserted element should have blank link list");
             }
-            setListCount(ll_cur, selectedNeighbors.size());
-            tableint *data = (tableint *) (ll_cur + 1);
             for (size_t idx = 0; idx < selectedNeighbors.size(); idx++) {
-                if (data[idx] && !isUpdate)
-                    throw std::runtime_error("Possible memory corruption");
-                if (level > element_levels_[selectedNeighbors[idx]])
+                if (level > links_.level(selectedNeighbors[idx]))
                     throw std::runtime_error("Trying to make a link on a non-existent level");
-
-                data[idx] = selectedNeighbors[idx];
             }
+            links_.set(cur_c, level, selectedNeighbors.data(), selectedNeighbors.size());
         }
 
         for (size_t idx = 0; idx < selectedNeighbors.size(); idx++) {
             std::unique_lock<NoLock> lock(link_list_locks_[selectedNeighbors[idx]]);
 
-            linklistsizeint *ll_other;
-            if (level == 0)
-                ll_other = get_linklist0(selectedNeighbors[idx]);
-            else
-                ll_other = get_linklist(selectedNeighbors[idx], level);
-
-            size_t sz_link_list_other = getListCount(ll_other);
+            const Links data = links_.of(selectedNeighbors[idx], level);
+            size_t sz_link_list_other = data.size;
 
             if (sz_link_list_other > Mcurmax)
                 throw std::runtime_error("Bad value of sz_link_list_other");
             if (selectedNeighbors[idx] == cur_c)
                 throw std::runtime_error("Trying to connect an element to itself");
-            if (level > element_levels_[selectedNeighbors[idx]])
+            if (level > links_.level(selectedNeighbors[idx]))
                 throw std::runtime_error("Trying to make a link on a non-existent level");
-
-            tableint *data = (tableint *) (ll_other + 1);
 
             bool is_cur_c_present = false;
             if (isUpdate) {
@@ -597,8 +482,7 @@ class HierarchicalNSW {
             // If cur_c is already present in the neighboring connections of `selectedNeighbors[idx]` then no need to modify any connections or run the heuristics.
             if (!is_cur_c_present) {
                 if (sz_link_list_other < Mcurmax) {
-                    data[sz_link_list_other] = cur_c;
-                    setListCount(ll_other, sz_link_list_other + 1);
+                    links_.append(selectedNeighbors[idx], level, cur_c);
                 } else {
                     // finding the "weakest" element to replace it with the new one
                     dist_t d_max = fstdistfunc_(getDataByInternalId(cur_c), getDataByInternalId(selectedNeighbors[idx]),
@@ -618,14 +502,14 @@ class HierarchicalNSW {
 
                     getNeighborsByHeuristic2(candidates, Mcurmax);
 
-                    int indx = 0;
+                    std::vector<tableint> chosen;
+                    chosen.reserve(Mcurmax);
                     while (candidates.size() > 0) {
-                        data[indx] = candidates.top().second;
+                        chosen.push_back(candidates.top().second);
                         candidates.pop();
-                        indx++;
                     }
 
-                    setListCount(ll_other, indx);
+                    links_.set(selectedNeighbors[idx], level, chosen.data(), chosen.size());
                     // Nearest K:
                     /*int indx = -1;
                     for (int j = 0; j < sz_link_list_other; j++) {
@@ -652,22 +536,8 @@ class HierarchicalNSW {
 
         visited_list_pool_.reset(new VisitedListPool(1, new_max_elements));
 
-        element_levels_.resize(new_max_elements);
-        slots_.resize(new_max_elements);
-
-        std::vector<NoLock>(new_max_elements).swap(link_list_locks_);
-
-        // Reallocate base layer
-        char * data_level0_memory_new = (char *) realloc(data_level0_memory_, new_max_elements * size_data_per_element_);
-        if (data_level0_memory_new == nullptr)
-            throw std::runtime_error("Not enough memory: resizeIndex failed to allocate base layer");
-        data_level0_memory_ = data_level0_memory_new;
-
-        // Reallocate all other layers
-        char ** linkLists_new = (char **) realloc(linkLists_, sizeof(void *) * new_max_elements);
-        if (linkLists_new == nullptr)
-            throw std::runtime_error("Not enough memory: resizeIndex failed to allocate other layers");
-        linkLists_ = linkLists_new;
+        slots_.reserve(new_max_elements);
+        links_.reserve(new_max_elements);
 
         max_elements_ = new_max_elements;
     }
@@ -692,7 +562,7 @@ class HierarchicalNSW {
         size += cur_element_count * size_data_per_element_;
 
         for (size_t i = 0; i < cur_element_count; i++) {
-            unsigned int linkListSize = element_levels_[i] > 0 ? size_links_per_element_ * element_levels_[i] : 0;
+            unsigned int linkListSize = size_links_per_element_ * links_.level(i);
             size += sizeof(linkListSize);
             size += linkListSize;
         }
@@ -716,14 +586,38 @@ class HierarchicalNSW {
         writeBinaryPOD(output, mult_);
         writeBinaryPOD(output, ef_construction_);
 
-        output.write(data_level0_memory_, cur_element_count * size_data_per_element_);
+        std::vector<tableint> list;
+        for (size_t i = 0; i < cur_element_count; i++) {
+            writeLinks(output, i, 0, list);
+            writeBinaryPOD(output, static_cast<labeltype>(i));
+        }
 
         for (size_t i = 0; i < cur_element_count; i++) {
-            unsigned int linkListSize = element_levels_[i] > 0 ? size_links_per_element_ * element_levels_[i] : 0;
+            unsigned int linkListSize = size_links_per_element_ * links_.level(i);
             writeBinaryPOD(output, linkListSize);
-            if (linkListSize)
-                output.write(linkLists_[i], linkListSize);
+            for (int level = 1; level <= links_.level(i); level++) writeLinks(output, i, level, list);
         }
+    }
+
+
+    // Writes the number of links, with the mark of a deleted element on the lowest level, and room for the most there may be.
+    void writeLinks(std::ostream &output, tableint internal_id, int level, std::vector<tableint> &list) const {
+        const Links links = links_.of(internal_id, level);
+        list.assign(1 + (level ? maxM_ : maxM0_), 0);
+        list[0] = links.size | (level == 0 && isMarkedDeleted(internal_id) ? DELETE_MARK << 16 : 0);
+        std::copy(links.begin(), links.end(), list.begin() + 1);
+        output.write(reinterpret_cast<const char *>(list.data()), list.size() * sizeof(tableint));
+    }
+
+
+    // Reads what writeLinks wrote into `list`.
+    void readLinks(std::istream &input, int level, std::vector<tableint> &list) const {
+        list.resize(1 + (level ? maxM_ : maxM0_));
+        input.read(reinterpret_cast<char *>(list.data()), list.size() * sizeof(tableint));
+        if (!input)
+            throw std::runtime_error("The graph ends early");
+        if (static_cast<std::uint16_t>(list[0]) > list.size() - 1)
+            throw std::runtime_error("An element has too many links");
     }
 
 
@@ -731,7 +625,6 @@ class HierarchicalNSW {
     // a size before the file is known to be that long, and every number of an element is checked: the file may be
     // damaged. Throws std::runtime_error; the object may then only be destroyed.
     void loadIndex(std::istream &input, SpaceInterface<dist_t> *s, size_t count, size_t max_elements) {
-        clear();
         std::streampos start = input.tellg();
         input.seekg(0, input.end);
         std::streampos total_filesize = input.tellg();
@@ -765,53 +658,53 @@ class HierarchicalNSW {
         if (count > static_cast<size_t>(total_filesize - pos) / size_data_per_element_)
             throw std::runtime_error("The graph ends early");
 
-        data_level0_memory_ = (char *) malloc(max_elements * size_data_per_element_);
-        if (data_level0_memory_ == nullptr)
-            throw std::runtime_error("Not enough memory: loadIndex failed to allocate level0");
-        input.read(data_level0_memory_, count * size_data_per_element_);
-
-        std::vector<NoLock>(max_elements).swap(link_list_locks_);
-        std::vector<NoLock>(MAX_LABEL_OPERATION_LOCKS).swap(label_op_locks_);
-
         visited_list_pool_.reset(new VisitedListPool(1, max_elements));
 
-        linkLists_ = (char **) malloc(sizeof(void *) * max_elements);
-        if (linkLists_ == nullptr)
-            throw std::runtime_error("Not enough memory: loadIndex failed to allocate linklists");
-        element_levels_ = std::vector<int>(max_elements);
-        slots_ = std::vector<Slot>(max_elements);
         mult_ = 1 / log(1.0 * M_);
         revSize_ = 1.0 / mult_;
         ef_ = 10;
+        // The levels of elements follow the links of the lowest level.
+        input.seekg(count * size_data_per_element_, input.cur);
+        links_ = LinkLists(maxM_);
+        links_.reserve(max_elements);
+        slots_ = {};
+        slots_.reserve(max_elements);
+        std::vector<tableint> list;
         for (size_t i = 0; i < count; i++) {
-            label_lookup_[getExternalLabel(i)] = i;
             unsigned int linkListSize{0};
             readBinaryPOD(input, linkListSize);
             if (!input || linkListSize > static_cast<size_t>(total_filesize - input.tellg()))
                 throw std::runtime_error("The graph ends early");
             if (linkListSize % size_links_per_element_ != 0)
                 throw std::runtime_error("The links of an element have a wrong size");
-            linkLists_[i] = nullptr;
-            if (linkListSize != 0) {
-                linkLists_[i] = (char *) malloc(linkListSize);
-                if (linkLists_[i] == nullptr)
-                    throw std::runtime_error("Not enough memory: loadIndex failed to allocate linklist");
+            links_.add(linkListSize / size_links_per_element_);
+            for (int level = 1; level <= links_.level(i); level++) {
+                readLinks(input, level, list);
+                links_.set(i, level, list.data() + 1, static_cast<std::uint16_t>(list[0]));
             }
-            element_levels_[i] = linkListSize / size_links_per_element_;
-            cur_element_count = i + 1;  // what clear() frees
-            if (linkListSize != 0) input.read(linkLists_[i], linkListSize);
         }
-        if (!input || input.tellg() != total_filesize)
+        if (input.tellg() != total_filesize)
             throw std::runtime_error("The graph has another length");
-        checkLinks();
-
-        for (size_t i = 0; i < cur_element_count; i++) {
-            slots_[i].deleted = isMarkedInLinks(i);
-            if (slots_[i].deleted) {
+        input.seekg(pos);
+        for (size_t i = 0; i < count; i++) {
+            labeltype label{0};
+            readLinks(input, 0, list);
+            readBinaryPOD(input, label);
+            if (label != i)
+                throw std::runtime_error("a label is not the next one");
+            links_.set(i, 0, list.data() + 1, static_cast<std::uint16_t>(list[0]));
+            Slot slot;
+            slot.deleted = list[0] >> 16 & DELETE_MARK;
+            slots_.push_back(slot);
+            if (slot.deleted) {
                 num_deleted_ += 1;
                 if (allow_replace_deleted_) deleted_elements.insert(i);
             }
         }
+        if (!input)
+            throw std::runtime_error("The graph has another length");
+        cur_element_count = count;
+        checkLinks();
     }
 
 
@@ -834,17 +727,12 @@ class HierarchicalNSW {
                 throw std::runtime_error("The search begins at no element");
             return;
         }
-        if (enterpoint_node_ >= cur_element_count || maxlevel_ != element_levels_[enterpoint_node_])
+        if (enterpoint_node_ >= cur_element_count || maxlevel_ != links_.level(enterpoint_node_))
             throw std::runtime_error("The search begins at no element");
         for (size_t i = 0; i < cur_element_count; i++) {
-            for (int level = 0; level <= element_levels_[i]; level++) {
-                linklistsizeint *links = get_linklist_at_level(i, level);
-                size_t size = getListCount(links);
-                if (size > (level ? maxM_ : maxM0_))
-                    throw std::runtime_error("An element has too many links");
-                const tableint *ends = (const tableint *) (links + 1);
-                for (size_t j = 0; j < size; j++)
-                    if (ends[j] >= cur_element_count || element_levels_[ends[j]] < level)
+            for (int level = 0; level <= links_.level(i); level++) {
+                for (const tableint end : links_.of(i, level))
+                    if (end >= cur_element_count || links_.level(end) < level)
                         throw std::runtime_error("A link leads to no element of its level");
             }
         }
@@ -855,30 +743,18 @@ class HierarchicalNSW {
     * Marks an element with the given label deleted, does NOT really change the current graph.
     */
     void markDelete(labeltype label) {
-        // lock all operations with element by label
-        std::unique_lock<NoLock> lock_label(getLabelOpMutex(label));
-
-        std::unique_lock <std::mutex> lock_table(label_lookup_lock);
-        auto search = label_lookup_.find(label);
-        if (search == label_lookup_.end()) {
+        if (label >= cur_element_count) {
             throw std::runtime_error("Label not found");
         }
-        tableint internalId = search->second;
-        lock_table.unlock();
+        tableint internalId = label;
 
         markDeletedInternal(internalId);
     }
 
 
-    /*
-    * Uses the last 16 bits of the memory for the linked list size to store the mark,
-    * whereas maxM0_ has to be limited to the lower 16 bits, however, still large enough in almost all cases.
-    */
     void markDeletedInternal(tableint internalId) {
         assert(internalId < cur_element_count);
         if (!isMarkedDeleted(internalId)) {
-            unsigned char *ll_cur = ((unsigned char *)get_linklist0(internalId))+2;
-            *ll_cur |= DELETE_MARK;
             slots_[internalId].deleted = 1;
             num_deleted_ += 1;
             if (allow_replace_deleted_) {
@@ -898,16 +774,10 @@ class HierarchicalNSW {
     *  because elements marked as deleted can be completely removed by addPoint
     */
     void unmarkDelete(labeltype label) {
-        // lock all operations with element by label
-        std::unique_lock<NoLock> lock_label(getLabelOpMutex(label));
-
-        std::unique_lock <std::mutex> lock_table(label_lookup_lock);
-        auto search = label_lookup_.find(label);
-        if (search == label_lookup_.end()) {
+        if (label >= cur_element_count) {
             throw std::runtime_error("Label not found");
         }
-        tableint internalId = search->second;
-        lock_table.unlock();
+        tableint internalId = label;
 
         unmarkDeletedInternal(internalId);
     }
@@ -920,8 +790,6 @@ class HierarchicalNSW {
     void unmarkDeletedInternal(tableint internalId) {
         assert(internalId < cur_element_count);
         if (isMarkedDeleted(internalId)) {
-            unsigned char *ll_cur = ((unsigned char *)get_linklist0(internalId)) + 2;
-            *ll_cur &= ~DELETE_MARK;
             slots_[internalId].deleted = 0;
             num_deleted_ -= 1;
             if (allow_replace_deleted_) {
@@ -937,42 +805,24 @@ class HierarchicalNSW {
     bool isMarkedDeleted(tableint internalId) const { return slots_[internalId].deleted; }
 
 
-    // Returns the mark beside the links, which is what files hold.
-    bool isMarkedInLinks(tableint internalId) const {
-        return ((unsigned char *)get_linklist0(internalId))[2] & DELETE_MARK;
-    }
-
-
-    unsigned short int getListCount(linklistsizeint * ptr) const {
-        return *((unsigned short int *)ptr);
-    }
-
-
-    void setListCount(linklistsizeint * ptr, unsigned short int size) const {
-        *((unsigned short int*)(ptr))=*((unsigned short int *)&size);
-    }
-
-
     // Adds `stored` under a new label; the search for its neighbours compares `data_point`, the same vector.
     tableint addPoint(const Slot &stored, const void *data_point, labeltype label, int level = -1) {
-        tableint cur_c = 0;
-        {
-            std::unique_lock <std::mutex> lock_table(label_lookup_lock);
-            if (cur_element_count >= max_elements_) {
-                throw std::runtime_error("The number of elements exceeds the specified limit");
-            }
-
-            cur_c = cur_element_count;
-            cur_element_count++;
-            label_lookup_[label] = cur_c;
+        if (cur_element_count >= max_elements_) {
+            throw std::runtime_error("The number of elements exceeds the specified limit");
         }
+        if (label != cur_element_count) {
+            throw std::runtime_error("a label is not the next one");
+        }
+        tableint cur_c = cur_element_count;
 
         std::unique_lock<NoLock> lock_el(link_list_locks_[cur_c]);
         int curlevel = getRandomLevel(mult_);
         if (level > 0)
             curlevel = level;
 
-        element_levels_[cur_c] = curlevel;
+        links_.add(curlevel);
+        slots_.push_back(stored);
+        cur_element_count++;
 
         std::unique_lock <std::mutex> templock(global);
         int maxlevelcopy = maxlevel_;
@@ -981,19 +831,6 @@ class HierarchicalNSW {
         tableint currObj = enterpoint_node_;
         tableint enterpoint_copy = enterpoint_node_;
 
-        memset(data_level0_memory_ + cur_c * size_data_per_element_ + offsetLevel0_, 0, size_data_per_element_);
-
-        // Initialisation of the data and label
-        memcpy(getExternalLabeLp(cur_c), &label, sizeof(labeltype));
-        slots_[cur_c] = stored;
-
-        if (curlevel) {
-            linkLists_[cur_c] = (char *) malloc(size_links_per_element_ * curlevel + 1);
-            if (linkLists_[cur_c] == nullptr)
-                throw std::runtime_error("Not enough memory: addPoint failed to allocate linklist");
-            memset(linkLists_[cur_c], 0, size_links_per_element_ * curlevel + 1);
-        }
-
         if ((signed)currObj != -1) {
             if (curlevel < maxlevelcopy) {
                 dist_t curdist = fstdistfunc_(data_point, getDataByInternalId(currObj), dist_func_param_);
@@ -1001,14 +838,8 @@ class HierarchicalNSW {
                     bool changed = true;
                     while (changed) {
                         changed = false;
-                        unsigned int *data;
                         std::unique_lock<NoLock> lock(link_list_locks_[currObj]);
-                        data = get_linklist(currObj, level);
-                        int size = getListCount(data);
-
-                        tableint *datal = (tableint *) (data + 1);
-                        for (int i = 0; i < size; i++) {
-                            tableint cand = datal[i];
+                        for (const tableint cand : links_.of(currObj, level)) {
                             if (cand < 0 || cand > max_elements_)
                                 throw std::runtime_error("cand error");
                             dist_t d = fstdistfunc_(data_point, getDataByInternalId(cand), dist_func_param_);
@@ -1063,16 +894,11 @@ class HierarchicalNSW {
             bool changed = true;
             while (changed) {
                 changed = false;
-                unsigned int *data;
-
-                data = (unsigned int *) get_linklist(currObj, level);
-                int size = getListCount(data);
+                const Links links = links_.of(currObj, level);
                 metric_hops++;
-                metric_distance_computations+=size;
+                metric_distance_computations+=links.size;
 
-                tableint *datal = (tableint *) (data + 1);
-                for (int i = 0; i < size; i++) {
-                    tableint cand = datal[i];
+                for (const tableint cand : links) {
                     if (cand < 0 || cand > max_elements_)
                         throw std::runtime_error("cand error");
                     dist_t d = fstdistfunc_(query_data, getDataByInternalId(cand), dist_func_param_);
@@ -1101,7 +927,7 @@ class HierarchicalNSW {
         }
         while (top_candidates.size() > 0) {
             std::pair<dist_t, tableint> rez = top_candidates.top();
-            result.push(std::pair<dist_t, labeltype>(rez.first, getExternalLabel(rez.second)));
+            result.push(std::pair<dist_t, labeltype>(rez.first, rez.second));
             top_candidates.pop();
         }
         return result;

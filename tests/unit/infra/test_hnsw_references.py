@@ -182,6 +182,41 @@ def test_graph_finds_what_hnswlib_finds() -> None:
     assert recall[0] >= recall[1] - 5
 
 
+def test_links_take_the_memory_of_those_that_there_are(tmp_path: Path) -> None:
+    """A graph that grows from few rows, with pieces of links of every size and dead rows, finds the nearest, as does
+    one that is loaded, whose pieces are in another order, also after more rows.
+    """
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    rows, file = halves(seed, 6_000, 8), str(tmp_path / "graph")
+    kernel = Kernel(8, 16, 16, 80, 20)
+    for start in range(0, 5_000, 16):
+        if len(kernel) + 16 > kernel.capacity:
+            kernel.resize(kernel.capacity * 9 // 8 + 16)
+        kernel.add([*rows[start : min(start + 16, 5_000)]])
+        if start % 160 == 0:
+            kernel.mark_deleted(start)
+    assert kernel.memory_bytes() < 5_000 * 125
+    kernel.save(file)
+    other = Kernel.load(file, 8, 6_000)
+    assert other.memory_bytes() < 5_000 * 125 and other.file_bytes() == kernel.file_bytes()
+    kernel.resize(6_000)
+    queries = unit_rows(halves(seed + 1, 50, 8), 8)
+    for grown in (False, True):
+        exact = ExactIndex(8)
+        live = np.array([label for label in range(len(kernel)) if label % 160 or label >= 5_000])
+        exact.add(live, unit_rows([rows[label] for label in live], 8))
+        kernel.width = other.width = 128
+        found = [kernel.search(query, 10) for query in queries]
+        again = [other.search(query, 10) for query in queries]
+        truth = exact.search(queries, 10).ids.tolist()
+        assert sum(len(set(one) & set(got[0].tolist())) for one, got in zip(truth, found, strict=True)) >= 470
+        if not grown:
+            assert all(np.array_equal(a[0], b[0]) for a, b in zip(found, again, strict=True))
+            kernel.add([*rows[5_000:]])
+            other.add([*rows[5_000:]])
+
+
 def test_kernel_refuses_rows_it_cannot_refer_to() -> None:
     """Another type, length, shape or layout, and more rows than it has capacity for."""
     kernel = Kernel(4, 2, 4, 8, 1)
