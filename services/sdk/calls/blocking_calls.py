@@ -56,6 +56,8 @@ class BlockingCalls:
         """Yield the items of a stream; it is closed with the iterator. Raises Broken once the database is closed."""
         stream = _Stream(opened())
         self._streams.add(stream)
+        if self._is_closed:  # after the addition: `close` sets this before it lists the streams
+            raise Broken(CLOSED)
         try:
             while (item := self.call(stream.read)) is not _END:
                 yield cast("Item", item)
@@ -104,25 +106,31 @@ class _Task(Generic[Result]):
 
 
 class _Stream(Generic[Item]):
-    """A stream that other threads read. All methods run in the loop."""
+    """A stream that other threads read. All methods run in the loop. Once `close` began, no read begins."""
 
     def __init__(self, source: AsyncIterator[Item]) -> None:
         self._source = source
-        self._is_read = False
+        self.is_read = False
+        self._is_closed = False
         self._closing = asyncio.Lock()
         self.ending: asyncio.Future[None] | None = None
 
     async def read(self) -> Item | object:
-        """Return the next item, or _END."""
-        self._is_read = True
+        """Return the next item, or _END. Raises Broken once the stream is closed."""
+        if self._is_closed:
+            raise Broken(CLOSED)
+        self.is_read = True
         try:
             return await anext(self._source, _END)
         finally:
-            self._is_read = False
+            self.is_read = False
+            if self._is_closed:
+                await self.close()
 
     async def close(self) -> None:
-        """Close the stream unless it is being read. A second caller waits for the first one."""
-        if not self._is_read and isinstance(self._source, AsyncGenerator):
+        """Close the stream; one that is being read is closed by its reader. A second caller waits for the first."""
+        self._is_closed = True
+        if not self.is_read and isinstance(self._source, AsyncGenerator):
             async with self._closing:
                 await self._source.aclose()
 

@@ -14,6 +14,7 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from graphtide.services.sdk.calls.blocking_calls import BlockingCalls
+from graphtide.streams.errors import Broken
 
 LIMIT_S = 60.0
 
@@ -62,6 +63,23 @@ def test_database_is_closed_while_a_thread_closes_its_stream() -> None:
         calls.close()
     assert source.ended.is_set()
     assert not raised
+
+
+def test_read_that_begins_while_the_stream_is_closed_is_refused() -> None:
+    """The thread learns that the database is closed, as it does from any call that begins then."""
+    source, closing = Source(), list[threading.Thread]()
+    with start_blocking_portal() as portal:
+        calls = BlockingCalls(portal)
+        items = calls.iterate(source.items)
+        assert next(items) == 1
+        closing.append(threading.Thread(target=calls.close))
+        closing[0].start()
+        assert source.ending.wait(LIMIT_S)
+        with pytest.raises(Broken, match="the database is closed"):
+            next(items)
+        portal.call(source.finish.set)
+        closing[0].join(LIMIT_S)
+    assert source.ended.is_set()
 
 
 def test_stream_collected_as_garbage_in_the_loop_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
