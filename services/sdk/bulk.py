@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
 from numbers import Integral
+from typing import Final
+
+import numpy as np
 
 from graphtide.services.sdk.interface import BulkReceipt, Document, Documents, Progress, RejectedDocument
 from graphtide.streams.errors import Invalid
 
+MAX_DEPTH: Final = 32
+"""Deeper values are given to the checks as they are, which refuse them: no field may be nested so deep."""
 BATCH_DOCUMENTS = 100
 BATCH_CHARS = 4 << 20
 """A batch is published when it has so many documents, or so many characters of text."""
@@ -33,16 +38,27 @@ def given_fields(document: Document) -> dict[str, object]:
     if not isinstance(document, Mapping):
         raise Invalid("document", f"is a {type(document).__name__}; pass a mapping with id and text")
     required = ("id", "text")
-    return {key: value for key, value in document.items() if key in required or value not in (None, "")}
+    given = {key: value for key, value in document.items() if key in required or _is_given(value)}
+    return {key: value if key in required else plain_json(value) for key, value in given.items()}
 
 
-def plain_json(value: object) -> object:
-    """Return mappings, lists of them and integers of any type as JSON needs them; anything else unchanged."""
+def _is_given(value: object) -> bool:
+    return value is not None and not (isinstance(value, str) and not value)
+
+
+def plain_json(value: object, depth: int = MAX_DEPTH) -> object:
+    """Return mappings, lists, and numbers and booleans of any type as JSON needs them; anything else unchanged."""
+    if isinstance(value, str | bytes | bool | float) or value is None or not depth:
+        return value
     if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return [dict(row) if isinstance(row, Mapping) else row for row in value]
-    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else value
+        return {key: plain_json(inner, depth - 1) for key, inner in value.items()}
+    if isinstance(value, Sequence):
+        return [plain_json(inner, depth - 1) for inner in value]
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, np.floating):
+        return float(value)
+    return int(value) if isinstance(value, Integral) else value
 
 
 def rejection(index: int, document: object, error: Exception) -> RejectedDocument:

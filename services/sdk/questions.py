@@ -90,5 +90,5 @@ def _metadata_json(pairs: object) -> dict[object, object]:
             raise Invalid("filters.metadata", f"contains {repr(pair)[:40]}, which is not a pair of a key and a value")
         if pair[0] in values:
             raise Invalid("filters.metadata", f"contains the key {pair[0][:40]!r} twice; a document has one value")
-        values[pair[0]] = pair[1]
+        values[pair[0]] = plain_json(pair[1])
     return values

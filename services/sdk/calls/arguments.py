@@ -13,6 +13,8 @@ from numbers import Integral, Real
 from os import PathLike
 from typing import ParamSpec, TypeVar
 
+import numpy as np
+
 from graphtide.services.api.schema.requests.fields import json_name
 from graphtide.streams.errors import Invalid
 
@@ -37,7 +39,7 @@ _CHECKS: dict[str, tuple[Callable[[object], bool], str]] = {
     "str | Path": ((lambda value: isinstance(value, str | PathLike)), "a path"),
     "int": (_is_whole, "an integer"),
     "float": ((lambda value: isinstance(value, Real) and not isinstance(value, bool)), "a number"),
-    "bool": ((lambda value: isinstance(value, bool)), "true or false"),
+    "bool": ((lambda value: isinstance(value, bool | np.bool_)), "true or false"),
     "Mapping[str, Any]": _OBJECT,
     "Mapping[str, object]": _OBJECT,
     "Sequence[Mapping[str, Any]]": (_is_list, "a list"),

@@ -117,6 +117,36 @@ async def test_integers_and_mappings_of_other_types_are_those_of_json(tmp_path: 
         assert asked.top_k == 3
 
 
+async def test_scalars_of_numpy_are_those_of_json(tmp_path: Path) -> None:
+    """Its booleans are no subclass of bool: they decide as those do, also inside of documents, options and filters."""
+    yes, no, three = cast("Any", np.bool_(True)), cast("Any", np.bool_(False)), cast("Any", np.int64(3))
+    values = {"yes": yes, "count": three, "share": np.float32(0.5), "deep": [{"no": no}]}
+    filters = graphtide.Filters(metadata=(("yes", yes), ("count", three)))
+    async with graphtide.open(tmp_path) as db:
+        graph = db.graph("g")
+        await graph.add("a", "Ana Ruiz leads.", metadata=values, entities=[], facts=[])
+        made = await graph.add_many([{"id": "b", "text": "Kenji Mori leads.", "metadata": values}])
+        assert not made.rejected
+        await graph.wait(made.token)
+        assert (await graph.document("b")).metadata == (await graph.document("a")).metadata
+        asked = await graph.ask("Who leads?", generate=no, exact=yes, options={"near": three}, filters=filters)
+        assert asked.answer == "" and {each.doc_id for each in asked.passages} == {"a", "b"}
+        assert [each async for each in graph.changes(after="v1", follow=no)]
+        sent = json.loads(question_json({"question": "Who?", "exact": yes}, filters, "").body)
+        assert sent["exact"] is True and sent["filters"]["metadata"] == {"yes": True, "count": 3}
+        wrong: list[tuple[object, str]] = [
+            (np.array([1]), "numpy.ndarray, which JSON does not have; convert it to one of str, int"),
+            (np.datetime64("2026-05-01"), "numpy.datetime64, which JSON does not have"),
+        ]
+        for value, message in wrong:
+            with pytest.raises(graphtide.Invalid, match=f"metadata: contains a value of type {message}"):
+                await graph.add("c", "Ana Ruiz leads.", metadata={"value": value})
+            refused = (await graph.add_many([{"id": "c", "text": "x", "metadata": {"value": value}}])).rejected
+            assert message in refused[0].message
+        with pytest.raises(graphtide.Invalid, match="generate: must be true or false, not a value of type numpy"):
+            await graph.ask("Who leads?", generate=cast("Any", np.array([True])))
+
+
 class Folder:
     """A path of another library."""
 

@@ -152,7 +152,8 @@ def _check_json(value: object, depth: int) -> None:
         for inner in value:
             _check_json(inner, depth + 1)
     elif value is not None and not isinstance(value, int | float):
-        raise PydanticCustomError("json", "contains a value of type {type}, which JSON does not have", _type_of(value))
+        problem = "contains a value of type {type}, which JSON does not have; convert it to one of {json}"
+        raise PydanticCustomError("json", problem, {**_type_of(value), "json": "str, int, float, bool, list, dict"})
 
 
 def _check_key(key: object) -> None:
@@ -162,7 +163,13 @@ def _check_key(key: object) -> None:
 
 
 def _type_of(value: object) -> dict[str, Any]:
-    return {"type": type(value).__name__}
+    return {"type": _type_name(value)}
+
+
+def _type_name(value: object) -> str:
+    """Return the name of the value's type, with its module unless it is a built-in one: numpy has a `bool`, too."""
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _as_integer(value: object) -> object:
@@ -272,4 +279,4 @@ def _complaint(error: ErrorDetails) -> str:
 
 def json_name(value: object) -> str:
     """Return the name of the value's type, as errors call it."""
-    return "null" if value is None else _JSON_NAMES.get(type(value), f"a value of type {type(value).__name__}")
+    return "null" if value is None else _JSON_NAMES.get(type(value), f"a value of type {_type_name(value)}")
