@@ -26,6 +26,7 @@ from graphtide.streams.extract.pipeline import extract
 from graphtide.streams.messages import DocumentMessage, decode_stored
 from graphtide.streams.ports import RevisionState
 from graphtide.streams.scheduling.fair_queue import Slots
+from graphtide.streams.standing.question_vectors import check_vector
 from graphtide.streams.usage import BillingContext, paid_by
 
 EXTRACTED = 4
@@ -62,7 +63,7 @@ class LocalPreview:
         graph = view.graph
         with paid_by(BillingContext(graph)):
             new = {document.doc_id: await self._extracted(document) for document in request.publish}
-            questions = await self._embedded(request.questions)
+            questions = await self._embedded(view, request.questions)
         async with self._computing.one(graph):
             stored, old = await self._stored(view, sorted({*new, *request.delete}))
             missing = [doc_id for doc_id in request.delete if old.get(doc_id) is None]
@@ -104,10 +105,12 @@ class LocalPreview:
         except Rejected as error:
             raise Invalid("publish", f"document {document.doc_id!r}: {error}") from error
 
-    async def _embedded(self, questions: Sequence[QuestionDefinition]) -> list[Question]:
+    async def _embedded(self, view: LiveView, questions: Sequence[QuestionDefinition]) -> list[Question]:
         if not questions:
             return []
         vectors = await self._runtime.embedder.embed([asked.question for asked in questions])
+        for vector in vectors:
+            check_vector(view, vector, self._runtime.embedder)
         defined = [with_default_options(asked, self._runtime.mode_options) for asked in questions]
         return [
             Question(asked.question, vector, asked.top_k, asked.mode, asked.filters, exact=True, options=asked.options)

@@ -29,6 +29,7 @@ from graphtide.services.runtime import Runtime
 from graphtide.streams.errors import DeadlineExceeded, GraphtideError, Invalid, NotFound, Retryable
 from graphtide.streams.model_ports import WideReader
 from graphtide.streams.scheduling.precedence import QUESTIONS
+from graphtide.streams.standing.question_vectors import check_vector
 from graphtide.streams.tracing import Span, ending, span
 from graphtide.streams.usage import Bill, BillingContext, paid_by
 
@@ -138,6 +139,7 @@ class QueryService:
             raise self._absence(graph, ask)
         with span("embed", texts=1):
             vector = (await self._runtime.embedder.embed([ask.question]))[0]
+        check_vector(view, vector, self._runtime.embedder)
         defaults = self._runtime.mode_options
         options = with_defaults(ask.options, defaults.get(ask.mode, ()))
         question = Question(

@@ -21,7 +21,6 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from graphtide.graph.records import GraphDelta
-from graphtide.graph.retrieval.types import Question
 from graphtide.graph.standing.evaluator import GraphEvaluator
 from graphtide.graph.standing.types import Evidence, EvidenceChange, same_evidence
 from graphtide.graph.view import LiveView
@@ -30,6 +29,7 @@ from graphtide.streams.errors import NotFound, Retryable
 from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.model_ports import Embedder
 from graphtide.streams.retry import outcome_of
+from graphtide.streams.standing.question_vectors import RETRY_S, Asked, QuestionEmbedding
 from graphtide.streams.standing.records import (
     Cause,
     EvaluatedQuestion,
@@ -44,10 +44,8 @@ from graphtide.streams.usage import BillingContext, paid_by
 log = logging.getLogger("graphtide.streams")
 
 PAGE = 500
-RETRY_S = 1.0
 CATCH_UP_S = 10.0
 
-Asked = tuple[StoredQuestion, Question]
 Causes = Callable[[str, int, GraphDelta | None], Awaitable[tuple[Cause, ...]]]
 """Returns the revisions that the commit to a version of a graph applied; the delta is None after a restart."""
 
@@ -105,7 +103,7 @@ class StandingStage:
     ) -> None:
         self._store = store
         self._views = views
-        self._embedder = embedder
+        self._questions = QuestionEmbedding(embedder)
         self._causes = causes
         self._observer = observer
         self._recorded = recorded
@@ -166,7 +164,7 @@ class StandingStage:
         state.evaluator, state.definitions, state.encoded, after = GraphEvaluator(), {}, {}, ""
         while page := await self._store.page(graph, after, PAGE):
             after = page[-1].definition.id
-            asked = await self._asked_until_embedded(graph, page)
+            asked = await self._questions.until_done(view, page)
             version, found = await asyncio.to_thread(_evaluate_at, view, state.evaluator, asked)
             state.definitions |= {each.definition.id: each.definition for each in page}
             rows = [_recovered(each, evidence) for each, evidence in found if _is_news(each, evidence)]
@@ -183,7 +181,7 @@ class StandingStage:
         asked, answers, after = dict[str, MissedQuestion](), dict[str, bool](), ""
         while page := await self._store.page(graph, after, PAGE):
             after = page[-1].definition.id
-            found = await self._asked_until_embedded(graph, [each for each in page if each.version])
+            found = await self._questions.until_done(view, [each for each in page if each.version])
             asked |= {e.definition.id: MissedQuestion(question, e.version, e.evidence) for e, question in found}
             answers |= {each.definition.id: each.definition.answer for each, _ in found}
         # Workers that died soon have noted no version; the oldest stored evidence bounds what they may have missed.
@@ -198,20 +196,6 @@ class StandingStage:
         failure = await outcome_of(MissedVersions(self.history, graph, since).evaluate(asked, settle))
         if failure is not None:
             log.error("graph %s: versions after %d are evaluated as one", graph, since, exc_info=failure)
-
-    async def _asked_until_embedded(self, graph: str, page: Sequence[StoredQuestion]) -> list[Asked]:
-        """Return the questions with their vectors. A failure of the embedder delays the next version of the view."""
-        while isinstance(asked := await outcome_of(self._asked(page)), Retryable):
-            log.error("graph %s: standing questions could not be embedded; trying again", graph, exc_info=asked)
-            await asyncio.sleep(RETRY_S)
-        if isinstance(asked, Exception):
-            raise asked
-        return asked
-
-    async def _asked(self, stored: Sequence[StoredQuestion]) -> list[Asked]:
-        """Return the questions with their vectors, which come from the cache unless they are new to this process."""
-        vectors = await self._embedder.embed([each.definition.question for each in stored])
-        return [(each, _question(each.definition, vector)) for each, vector in zip(stored, vectors, strict=True)]
 
     async def committed(self, delta: GraphDelta) -> None:
         """Evaluate the version that the view of the graph has just reached. Costs nothing without questions.
@@ -293,15 +277,14 @@ class StandingStage:
         if view is None:
             raise NotFound(f"graph {graph!r} has no document applied yet; publish one, then register the question")
         with paid_by(BillingContext(graph, question=True)):
-            [vector] = await self._embedder.embed([definition.question])
+            question = await self._questions.of(view, definition)
         state = self._graphs.setdefault(graph, _Graph(loaded=True))
         await self.load(graph)
         async with state.lock:
             view = self._views.get(graph) or view
             stored = await self._store.put(graph, definition)
             if not stored.version or definition.id not in state.evaluator:
-                asked = [(stored, _question(definition, vector))]
-                version, found = await asyncio.to_thread(_evaluate_at, view, state.evaluator, asked)
+                version, found = await asyncio.to_thread(_evaluate_at, view, state.evaluator, [(stored, question)])
                 if not state.definitions:  # otherwise the other questions are evaluated at this version by `committed`
                     state.reach(version)
                 state.definitions[definition.id] = definition
@@ -332,7 +315,7 @@ class StandingStage:
             fresh = [e for e in page if not e.version or state.definitions.get(e.definition.id) != e.definition]
             if not fresh:
                 continue
-            asked = await self._asked(fresh)
+            asked = await self._questions.of_all(view, fresh)
             version, found = await asyncio.to_thread(_evaluate_at, view, state.evaluator, asked)
             if not state.definitions:
                 state.reach(version)
@@ -352,18 +335,6 @@ class StandingStage:
             state.evaluator.drop(question_id)
             state.forget(question_id)
             return await self._store.delete(graph, question_id)
-
-
-def _question(definition: QuestionDefinition, vector: object) -> Question:
-    return Question(
-        definition.question,
-        vector,  # type: ignore[arg-type]
-        definition.top_k,
-        definition.mode,
-        definition.filters,
-        exact=True,
-        options=definition.options,
-    )
 
 
 def _evaluate_at(

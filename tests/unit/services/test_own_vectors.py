@@ -76,6 +76,65 @@ async def test_wrong_vector_fails_its_document_alone_and_says_why(tmp_path: Path
         assert (await first.verify()).differences == ()
 
 
+class OtherEmbedder:
+    """An embedder of the same name whose vectors have another length."""
+
+    name = "own"
+
+    def __call__(self, texts: Sequence[str]) -> Any:
+        return [[1.0 + len(text), 2.0] for text in texts]
+
+
+async def test_other_length_under_the_same_name_fails_questions_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After a restart questions name both lengths and the remedy; stored ones are left out, and versions go on."""
+    message = "the embedder own gives the question 2 dimensions, and the vectors of graph 'g' have 4: restore"
+    async with graphtide.open(tmp_path, embedder=Embedder(lambda rows: rows)) as db:
+        graph = db.graph("g", read_your_writes=True)
+        await graph.add("a", "Ana Ruiz leads.", entities=[], facts=[])
+        await graph.add("b", "Kenji Mori leads.", entities=[], facts=[])
+        await graph.questions.put("stored", "Who leads?")
+    async with graphtide.open(tmp_path, embedder=OtherEmbedder()) as db:
+        graph = db.graph("g", read_your_writes=True)
+        for ask in (
+            lambda: graph.ask("Who?"),
+            lambda: graph.ask("Who?", mode="vector", generate=False),
+            lambda: anext(aiter(graph.ask_stream("Who?"))),
+            lambda: graph.preview(delete=["a"], questions=[{"question": "Who?"}]),
+            lambda: graph.questions.put("new", "Who?"),
+        ):
+            with pytest.raises(graphtide.Rejected, match=message):
+                await ask()
+        await graph.delete("b")
+        assert (await graph.document("b")).state == "deleted"
+        await graph.add("c", "Mara Voss leads.", entities=[], facts=[])
+        assert "2 dimensions" in (await graph.document("c")).reason
+        assert [each.id for each in (await graph.questions.list()).questions] == ["stored"]
+    skipped = f"graph g: standing question 'stored' is not evaluated until the next start: {message}"
+    assert sum(each.getMessage().startswith(skipped) for each in caplog.records) == 1
+    async with graphtide.open(tmp_path, embedder=Embedder(lambda rows: rows)) as db:
+        graph = db.graph("g", read_your_writes=True)
+        await graph.add("d", "Lena Holt leads.", entities=[], facts=[])
+        found = await graph.questions.get("stored")
+        assert sorted(each.doc_id for each in found.passages) == ["a", "d"]
+
+
+async def test_stored_question_whose_text_is_rejected_fails_alone(tmp_path: Path) -> None:
+    """The other question of its page follows the graph."""
+    async with graphtide.open(tmp_path, embedder=Embedder(lambda rows: rows)) as db:
+        graph = db.graph("g", read_your_writes=True)
+        await graph.add("a", "Ana Ruiz leads.", entities=[], facts=[])
+        await graph.questions.put("bad", "WRONG?")
+        await graph.questions.put("good", "Who leads?")
+    async with graphtide.open(tmp_path, embedder=Embedder(lambda rows: [[0.0] * 4 for _ in rows])) as db:
+        graph = db.graph("g", read_your_writes=True)
+        await graph.add("b", "Kenji Mori leads.", entities=[], facts=[])
+        assert (await graph.document("b")).state == "applied"
+        assert len((await graph.questions.get("good")).passages) == 2
+        assert len((await graph.questions.get("bad")).passages) == 1
+
+
 @pytest.mark.parametrize("seed", seeds(1, 4))
 async def test_vectors_of_any_size_have_unit_length(seed: int) -> None:
     """Squares of the numbers may overflow or vanish; the direction is kept."""
