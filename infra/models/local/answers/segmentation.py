@@ -16,7 +16,7 @@ from graphtide.infra.models.local.answers.log_entries import entries_of
 from graphtide.infra.models.local.answers.units import PUNCTUATION, Cell, Unit, UnitKind
 from graphtide.infra.models.local.answers.values.dates import Day, days_in
 from graphtide.infra.models.local.answers.words import STOP_WORDS, keys_of, words_of
-from graphtide.infra.models.local.english.lexical.text import sentences_of
+from graphtide.infra.models.local.english.lexical.text import ends_with_letter, sentences_of
 from graphtide.streams.model_ports import ContextPassage
 
 _BULLET = re.compile(r"(?:[-*+\u2022]|\d{1,3}[.)])[ \t]++")
@@ -100,6 +100,7 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
     ends = {unit.block: unit.end for unit in units}
     texts = {block: passage.text[unit.start : ends[block]] for block, unit in firsts.items()}
     speakers = speakers_of(texts)
+    numbered = {block for block, unit in firsts.items() if _has_mark(passage.text, unit.start)}
     entries = entries_of({block: unit.text for block, unit in firsts.items()}, day[0])
     for number, unit in enumerate(units):
         unit.place = number
@@ -109,7 +110,7 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
         unit.title_keys, unit.head_keys = title_keys, head_keys
         if unit.block in entries:
             _place_in_entry(unit, *entries[unit.block])
-        unit.lead_in = introduction.of(unit, texts.get(unit.block, ""))
+        unit.lead_in = introduction.of(unit, texts.get(unit.block, ""), unit.block in numbered)
         topic, topic_block = (unit, unit.block) if _is_topic(unit, previous) else (topic, topic_block)
         unit.lead_keys = keys_of(unit.lead_in)
         unit.speaker = speakers.get(unit.block, "") if unit is not firsts.get(unit.block) else ""
@@ -153,20 +154,35 @@ class _Introduction:
     """The sentence with a colon above the items of a list, until a paragraph of another form."""
 
     def __init__(self, lead: str) -> None:
-        self._lead = lead
-        self._block = -1
-        self._item = ""
+        self._begin(lead, -1)
 
-    def of(self, unit: Unit, block: str) -> str:
+    def _begin(self, lead: str, block: int) -> None:
+        self._lead, self._block = lead, block
+        self._first = self._last = ""
+        self._is_numbered = self._has_long = False
+        self._count = 0
+
+    def of(self, unit: Unit, block: str, is_numbered: bool) -> str:
         """Return the introduction of the next unit, "" without one; `block` is the text of its block."""
         lead = self._lead if unit.block != self._block else ""
-        if lead:
-            self._item = self._item or block
-            if _ends_list(self._item, block):
+        if lead and self._last != block:
+            if self._count and self._ends(block, is_numbered):
                 lead = self._lead = ""
+            self._first, self._is_numbered = (self._first, self._is_numbered) if self._count else (block, is_numbered)
+            self._last, self._count = block, self._count + 1
+            self._has_long = self._has_long or _SENTENCE_START.search(block) is not None
         if unit.text.endswith(":"):
-            self._lead, self._block, self._item = unit.text, unit.block, ""
+            self._begin(unit.text, unit.block)
         return lead
+
+    def _ends(self, block: str, is_numbered: bool) -> bool:
+        """Return whether a block is a paragraph after the list: it has no number and the first item has one; it is the
+        first of several sentences after two items of one; or it has another form than the first item.
+        """
+        if self._is_numbered:
+            return not is_numbered
+        several = _SENTENCE_START.search(block) is not None and len(block.split()) > _MAX_ITEM_WORDS
+        return (several and self._count > 1 and not self._has_long) or _ends_list(self._first, block)
 
 
 def _ends_list(first: str, block: str) -> bool:
@@ -180,6 +196,11 @@ def _ends_list(first: str, block: str) -> bool:
 
 
 _MAX_ITEM_WORDS = 6
+
+
+def _has_mark(text: str, start: int) -> bool:
+    """Return whether the mark of a list, such as "2.", is before the first sentence of a block."""
+    return bool(text[text.rfind("\n\n", 0, start) + 1 : start].strip())
 
 
 def _lists_changes(passage: ContextPassage) -> bool:
@@ -399,7 +420,8 @@ def _is_cut(text: str, end: int) -> bool:
     """Return whether a sentence that ends there was cut within "goes to T. Okonjo" or "on Tues. 10 March"."""
     before = text[end - 3 : end - 2]
     is_initial = text[end - 2 : end - 1].isupper() and not before.isalnum() and before != "\u00b0"
-    return text[end - 1 : end] == "." and (is_initial or bool(_CUT_DATE.match(text, max(0, end - 7), end + 4)))
+    cut = (is_initial and not ends_with_letter(text, end)) or bool(_CUT_DATE.match(text, max(0, end - 7), end + 4))
+    return cut and text[end - 1 : end] == "."
 
 
 def _unit(text: str, start: int, end: int, kind: UnitKind, origin: int, block: int) -> Unit:

@@ -36,6 +36,39 @@ def test_introduction_is_context_of_its_items_alone(items: tuple[str, ...], afte
     assert units[-1].lead_in == "To do:"
 
 
+LONG = "The key to the shed is with Ana Ruiz, next door. She is in on Mondays."
+
+
+@pytest.mark.parametrize(
+    ("items", "after"),
+    [
+        (("Wear a life jacket at all times.", "Do not fish near the bridge after dark."), LONG),
+        (("1. Wear a life jacket at all times. It hangs here.", "2. Do not fish near the bridge after dark."), LONG),
+        (("1. Wear a life jacket at all times.", "2. Do not fish near the bridge."), "Ana Ruiz wrote these in May."),
+        (("1) a life jacket", "2) a rope of twenty metres in the box"), "and a paragraph that nothing closes here"),
+    ],
+)
+async def test_list_of_sentences_ends_before_the_paragraph_below_it(items: tuple[str, ...], after: str) -> None:
+    """Its items are numbered and the paragraph is not, or each has one sentence and the paragraph several."""
+    rules = note("boat.md", "Rules for the boat:", *items, after)
+    introduced = {unit.block for unit in units_of([rules]) if unit.lead_in == "Rules for the boat:"}
+    assert introduced == set(range(1, len(items) + 1))
+    if after == LONG:
+        found = await answer("What are the rules for the boat?", rules)
+        assert "bridge" in found and "Mondays" not in found
+
+
+async def test_items_of_several_sentences_are_one_list() -> None:
+    """An item may have more sentences than the first one, and a numbered list may have items of any length."""
+    for items in (
+        ("Wear a life jacket. It hangs here.", "Leave the bridge at dusk, as the current is strong. Call the warden."),
+        ("Wear a life jacket now.", "Leave the bridge at dusk, as the current is strong. Call the warden."),
+        ("1. Wear it.", "2. Leave the bridge at dusk, as the current is strong. Call the warden.", "3. Sing."),
+    ):
+        units = units_of([note("boat.md", "Rules for the boat:", *items)])
+        assert all(unit.lead_in == "Rules for the boat:" for unit in units[1:])
+
+
 async def test_question_about_something_else_gets_no_items() -> None:
     """Each word of the question is in the introduction, or in the title above it."""
     kit = note("kit.md", "The kit contains:", "a rope", "two lamps")

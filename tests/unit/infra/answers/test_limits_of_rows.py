@@ -8,6 +8,7 @@ from graphtide.infra.models.local.answers.questions.bounds import bound_of
 from graphtide.infra.models.local.answers.questions.plan import plan_of
 from graphtide.infra.models.local.answers.questions.terms import MAX_TERMS
 from graphtide.infra.models.local.answers.questions.types import Bound, Kind
+from graphtide.infra.models.local.answers.segmentation import units_of
 from graphtide.infra.models.local.answers.thesaurus import synonyms_of
 from graphtide.infra.models.local.answers.values.amounts import StatedAmount, amount_of, comparable
 from graphtide.infra.models.local.answers.words import key_of
@@ -213,6 +214,9 @@ def test_a_question_of_many_words_has_a_plan_of_few_terms() -> None:
         "Open 9 a.m. Monday to 5 p.m. Friday.",
         "See fig. B for details.",
         "Call ext. Three for help.",
+        "See fig. A, B and C for details.",
+        "Ask for Mr. B. Okonjo.",
+        "The letter is by A. Ruiz.",
     ],
 )
 def test_an_abbreviation_ends_no_sentence(text: str) -> None:
@@ -229,11 +233,21 @@ def test_an_abbreviation_ends_no_sentence(text: str) -> None:
         "The answer is no. Ana asked twice.",
         "We sell nuts, figs. I like them.",
         "Bring nails, screws, etc. Ana brings glue.",
+        "See fig. A. Next comes the pump.",
+        "Parts are in fig. B. The pump is red.",
+        "We meet in Room A. Ana has the key.",
     ],
 )
 def test_an_abbreviation_before_a_new_sentence_ends_one(text: str) -> None:
     """A capitalised word that is no day follows."""
     assert len(list(sentences_of(text))) == 2
+
+
+@pytest.mark.parametrize("place", ["fig. A", "Rm. C", "plan B", "Appendix I"])
+def test_a_letter_that_numbers_something_ends_a_sentence(place: str) -> None:
+    """A unit ends there, too; an initial before a name ends none."""
+    texts = [f"The pump is in {place}.", "Next comes the valve.", "We asked T. Okonjo."]
+    assert [unit.text for unit in units_of([note("pump.md", " ".join(texts))])] == texts
 
 
 @pytest.mark.parametrize("word", sorted(ABBREVIATIONS - HONORIFICS - MONTHS))

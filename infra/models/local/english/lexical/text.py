@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from graphtide.infra.models.local.english.lexical.words import (
     ABBREVIATIONS,
+    BEFORE_LETTERS,
     BEFORE_NUMBERS,
     CALENDAR,
     DAY_HALVES,
@@ -36,6 +37,7 @@ _TOKEN = re.compile(
 _ENDS = frozenset(".!?\u2026\u3002\uff01\uff1f")
 _CLOSERS = frozenset("\"'\u201d\u2019)]\u00bb*_")
 _BEFORE_INITIALS = frozenset((".", ",", ";", ":", "(", ")", "by", "and", "with", "from", "to", "for", "of", "or", "is"))
+_AFTER_LETTER = frozenset(".,;:)")
 _LINE_STARTS = frozenset("-*#>|•+")
 
 
@@ -87,7 +89,7 @@ def sentences_of(
         if token.kind == "space":
             ended = _breaks(token.text, pending, ended)
             continue
-        if pending and (_closes(ended, token) or len(pending) >= MAX_TOKENS or _new_item(pending, token, text)):
+        if pending and (_closes(ended, token, text) or len(pending) >= MAX_TOKENS or _new_item(pending, token, text)):
             yield _sentence(pending)
             pending = []
         pending.append(token)
@@ -96,7 +98,7 @@ def sentences_of(
         yield _sentence(pending)
 
 
-def _closes(ended: str, token: WordToken) -> bool:
+def _closes(ended: str, token: WordToken, text: str) -> bool:
     """Return whether the sentence ended: not at a full stop before a lower-case word, always at an empty line."""
     small = token.kind == "word" and token.text[0].islower()
     if ended == "month":  # "on 4 Nov. Meloxicam"
@@ -104,13 +106,18 @@ def _closes(ended: str, token: WordToken) -> bool:
     if ended == "hour":  # "from 9 a.m. Monday"
         return not small and token.lower not in CALENDAR | WEEKDAYS
     if ended == "number":  # "max. 6 bar", "Rm. B4", "fig. B", "ext. Three"
-        return token.kind == "word" and not small and not _numbers(token)
+        return token.kind == "word" and not small and not _numbers(token, text)
     return ended == "hard" or token.kind == "opaque" or (ended == "soft" and not small)
 
 
-def _numbers(token: WordToken) -> bool:
-    """Return whether a word numbers something: with a figure, one letter that is no pronoun or article, or in words."""
-    letter = len(token.text) == 1 and token.lower not in ("i", "a")
+def _numbers(token: WordToken, text: str) -> bool:
+    """Return whether a word numbers something: with a figure, one letter that is no pronoun or article, or in words.
+
+    "A" and "I" are letters where a mark follows: "fig. A, B", "fig. A. The pump".
+    """
+    letter = len(token.text) == 1 and (
+        token.lower not in ("i", "a") or text[token.end : token.end + 1] in _AFTER_LETTER
+    )
     return letter or token.lower in NUMBER_WORDS or any(char.isdigit() for char in token.text)
 
 
@@ -160,7 +167,26 @@ def _abbreviated(pending: list[WordToken], at: int) -> bool:
     before = pending[at - 1] if at else None
     initial = len(word.text) == 1 and word.capital
     listed = before is None or before.capital or before.text in _BEFORE_INITIALS or before.lower in _BEFORE_INITIALS
-    return (initial and listed) or word.lower in ABBREVIATIONS
+    return (initial and listed and not _is_numbered(pending, at)) or word.lower in ABBREVIATIONS
+
+
+_NUMBERED = re.compile(
+    rf"\b(?:(?:{'|'.join(sorted(BEFORE_NUMBERS))})[.]|(?:{'|'.join(sorted(BEFORE_LETTERS))}))\s[A-Z][.]\Z",
+    re.IGNORECASE,
+)
+_NUMBERED_CHARS = 16
+
+
+def ends_with_letter(text: str, end: int) -> bool:
+    """Return whether ``text[:end]`` ends with a letter that numbers what is named before it: "as in fig. A."."""
+    return _NUMBERED.search(text, max(0, end - _NUMBERED_CHARS), end) is not None
+
+
+def _is_numbered(pending: list[WordToken], at: int) -> bool:
+    """Return whether a letter numbers the word before it: "fig. B", "Room A". It is no initial of a name then."""
+    if at and pending[at - 1].text == "." and pending[at - 1].end < pending[at].start:
+        return at > 1 and pending[at - 2].lower in BEFORE_NUMBERS
+    return at > 0 and pending[at - 1].lower in BEFORE_LETTERS
 
 
 def _new_item(pending: list[WordToken], token: WordToken, text: str) -> bool:

@@ -72,6 +72,11 @@ BEFORE_NUMBERS = word_set("rm apt max min no fig figs ed sec ext art para")
 """Abbreviations of words that numbers and letters follow: "Rm. 4B", "max. 6 bar", "fig. B". Most are words, too, and
 end a sentence before any other one: "The answer is no. Ana asked twice."
 """
+BEFORE_LETTERS = word_set(
+    "figure room building hall wing gate bay platform terminal zone ward class grade group band level category type "
+    "option plan model version annex appendix exhibit section part schedule table column vitamin hepatitis"
+)
+"""Words that a letter follows as a number does: "plan B", "appendix A". A full stop after it ends a sentence."""
 DAY_HALVES = word_set("a.m p.m")
 NAME_PARTICLES = word_set("de la le du van von der den di da del della dos el al bin ibn af av ter zu y")
 
