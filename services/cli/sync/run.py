@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
@@ -34,10 +34,11 @@ from graphtide.services.cli.client import Client, Json, document_path, graph_pat
 from graphtide.services.cli.exit_codes import NOT_FOUND, CommandError
 from graphtide.services.cli.publish import BATCH_BYTES, BATCH_DOCUMENTS, DocumentWait
 from graphtide.services.cli.sources import DocumentSource, Unreadable, source_of
-from graphtide.services.cli.sync.other_folders import FolderRegister, refuse_other_folder
+from graphtide.services.cli.sync.other_folders import FolderRegister
+from graphtide.services.cli.sync.refusals import file_names, refuse_empty_folder, refuse_pruning_others
 from graphtide.services.cli.sync.scan import FolderScan, scan_tree
 from graphtide.services.cli.sync.state import DOUBTED, KnownFile, SyncState, load_state
-from graphtide.services.cli.sync.tree import FoundFile, LocalTree, SourceUnavailableError
+from graphtide.services.cli.sync.tree import FoundFile, LocalTree
 from graphtide.services.cli.sync.types import SyncOptions, SyncResult
 from graphtide.services.cli.terminal import Advance
 
@@ -78,8 +79,9 @@ class _Pass:
         self._skipped = {each.name for each in scan.skipped}
         self._result.listed = scan.listed
         self._compare_with_service()
-        self._refuse_empty_folder(bool(scan.files))
-        self._refuse_other_folder()
+        files = scan.files.keys()
+        refuse_empty_folder(self._options, self._state, files, self._published)
+        refuse_pruning_others(self._options, self._state, self._client.url, files, self._published, self._is_gone)
         try:
             self._follow(scan)
         finally:
@@ -132,40 +134,6 @@ class _Pass:
             if error.code == NOT_FOUND:
                 return None
             raise
-
-    def _refuse_empty_folder(self, has_files: bool) -> None:
-        """Raise SourceUnavailableError if every document of the folder would be deleted: a folder that is not mounted
-        looks empty, and lacks the state, too.
-        """
-        options = self._options
-        if has_files or options.allow_empty:
-            return
-        if not self._state.documents and not (options.prune and self._published_here):
-            return
-        raise SourceUnavailableError(
-            f"{options.tree.shown} contains no file, but documents of it are in the graph {options.graph!r}, and"
-            " nothing was deleted; check that the folder is mounted, or name --allow-empty to delete them"
-        )
-
-    def _refuse_other_folder(self) -> None:
-        """Raise CommandError if --prune would delete the documents of another folder of the same name."""
-        options = self._options
-        asked = options.allow_other_folder or (options.allow_empty and not self._scan.files)
-        if not options.prune or asked or not isinstance(options.tree, LocalTree):
-            return
-        owners = self._owners()
-        missing, shared = set[str](), 0
-        for doc_id in self._published_here:
-            names = _file_names(doc_id, owners)
-            if not names.isdisjoint(self._scan.files):
-                shared += 1
-            elif doc_id not in self._state.documents and all(map(self._is_gone, names)):
-                missing.add(doc_id)
-        refuse_other_folder(FolderRegister(self._client.url, options.graph), options.tree, missing, shared)
-
-    def _owners(self) -> dict[str, str]:
-        """Return the names of the files of the documents that the record knows."""
-        return {doc_id: name for name, known in self._state.files.items() for doc_id in known.doc_ids}
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
@@ -338,12 +306,12 @@ class _Pass:
 
     def _surplus(self) -> list[str]:
         """Return the documents whose file is gone, or no longer contains them."""
-        owners = self._owners()
+        owners = self._state.owners()
         known = [doc_id for doc_id in self._state.documents if doc_id not in self._present]
         if self._options.prune:
             seen = {*known, *self._present}
             known += [doc_id for doc_id in self._published_here if doc_id not in seen]
-        return [doc_id for doc_id in known if all(map(self._is_gone, _file_names(doc_id, owners)))]
+        return [doc_id for doc_id in known if all(map(self._is_gone, file_names(doc_id, owners)))]
 
     def _is_gone(self, name: str) -> bool:
         """Return True if no file has that name, or the file was read: then it lacks what is asked for."""
@@ -368,6 +336,9 @@ class _Pass:
             )
         self._result.skipped.append(Unreadable(name, reason))
         return False
+
+    def _published(self) -> list[str]:
+        return self._published_here
 
     @cached_property
     def _published_here(self) -> list[str]:
@@ -419,11 +390,6 @@ class _Pass:
 
     def _warn(self, error: OSError) -> None:
         self._client.tell(f"{self._state.path} cannot be written ({error.strerror}): the next run compares again")
-
-
-def _file_names(doc_id: str, owners: Mapping[str, str]) -> set[str]:
-    """Return the possible names of a document's file: the recorded one, else those that its id can mean."""
-    return {owners[doc_id]} if doc_id in owners else {doc_id, doc_id.partition("#")[0]}
 
 
 def _doc_id(name: str, document: FileDocument) -> str:

@@ -63,6 +63,10 @@ class SyncState:
         """Doubt these documents: they are compared with the service, or sent again, whatever their files show."""
         self.documents.update((doc_id, DOUBTED) for doc_id in doc_ids if doc_id in self.documents)
 
+    def owners(self) -> dict[str, str]:
+        """Return the names of the files of the documents that the record knows, by document."""
+        return {doc_id: name for name, known in self.files.items() for doc_id in known.doc_ids}
+
     def is_settled(self, known: KnownFile) -> bool:
         """Return whether it is known which version of each of the file's documents the service has."""
         return all(map(self.documents.get, known.doc_ids))
