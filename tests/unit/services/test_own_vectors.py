@@ -88,7 +88,7 @@ class OtherEmbedder:
 async def test_other_length_under_the_same_name_fails_questions_alone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """After a restart questions name both lengths and the remedy; stored ones are left out, and versions go on."""
+    """After a restart questions name both lengths and the remedy; stored ones are left out, and versions continue."""
     message = "the embedder own gives the question 2 dimensions, and the vectors of graph 'g' have 4: restore"
     async with graphtide.open(tmp_path, embedder=Embedder(lambda rows: rows)) as db:
         graph = db.graph("g", read_your_writes=True)

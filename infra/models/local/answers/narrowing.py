@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from math import isfinite
 
 from graphtide.infra.models.local.answers.matching.cell_values import singled_out
 from graphtide.infra.models.local.answers.matching.types import Scored
@@ -16,12 +17,11 @@ from graphtide.infra.models.local.answers.questions.types import Bound, Question
 from graphtide.infra.models.local.answers.thesaurus import synonyms_of
 from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind, is_state_column
 from graphtide.infra.models.local.answers.values.amounts import StatedAmount, amount_of, comparable
-from graphtide.infra.models.local.answers.values.dates import days_in
+from graphtide.infra.models.local.answers.values.dates import day_in_figures, days_in, number_of
 from graphtide.infra.models.local.answers.values.quantities import column_measures
 from graphtide.infra.models.local.answers.words import key_of, keys_of, word_set
 
 _AGES = frozenset({"oldest", "youngest", "newest"})
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ANSWERS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
 _ONLY_A_YEAR = re.compile(r"1[5-9][0-9]{2}|20[0-9]{2}")
 
@@ -43,10 +43,17 @@ def narrowed(plan: QuestionPlan, chosen: list[Scored]) -> list[Scored]:
     if plan.versus is not None and all(scored.unit.kind is UnitKind.ROW for scored in chosen):
         return _beyond_column(plan, plan.versus, chosen) or chosen
     if plan.bound is not None and all(scored.unit.kind is UnitKind.ROW for scored in chosen):
-        return beyond(plan, plan.bound, chosen)
+        return _within(plan, plan.bound, chosen)
     if plan.extreme and len(chosen) > 1 and all(scored.unit.kind is UnitKind.ROW for scored in chosen):
         return extreme_row(plan, chosen) or chosen
     return chosen
+
+
+def _within(plan: QuestionPlan, bound: Bound, rows: list[Scored]) -> list[Scored]:
+    """Return the rows within the bound; all for a period and rows without a day: "May" in a cell, without its year."""
+    is_period = bound.dated and isfinite(bound.low) and isfinite(bound.high)
+    has_column = not is_period or bounded_column(plan, bound, [scored.unit for scored in rows])
+    return beyond(plan, bound, rows) if has_column else rows
 
 
 def _in_state(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
@@ -168,7 +175,7 @@ def _moment(value: str) -> float | None:
     if _ONLY_A_YEAR.fullmatch(value):
         return float(value) * 10_000
     days = [day for day in days_in(value) if day[0]]
-    return float(days[0][0] * 10_000 + days[0][1] * 100 + days[0][2]) if days else None
+    return float(number_of(days[0])) if days else None
 
 
 def _asked_column(plan: QuestionPlan, rows: Sequence[Unit], other: str = "") -> str:
@@ -215,7 +222,7 @@ def _dated_column(rows: Sequence[Unit]) -> str:
     several.
     """
     names = {cell.column: cell.column_keys for row in rows for cell in row.cells}
-    dated = {cell.column for row in rows for cell in row.cells if _DATE.fullmatch(cell.value)}
+    dated = {cell.column for row in rows for cell in row.cells if day_in_figures(cell.value) is not None}
     dated = dated or {name for name, keys in names.items() if keys & _BEGUN and _are_moments(rows, name)}
     return dated.pop() if len(dated) == 1 else ""
 
@@ -281,4 +288,6 @@ def _number(row: Unit, column: str) -> float | None:
 def _amount(row: Unit, column: str) -> StatedAmount | None:
     """Return the amount that a cell begins with, for a date in figures its year, month and day together."""
     value = cell_of(row, column)
-    return StatedAmount(float(value.replace("-", ""))) if _DATE.fullmatch(value) else amount_of(value)
+    if (day := day_in_figures(value)) is not None:
+        return StatedAmount(float(number_of(day)))
+    return amount_of(value)

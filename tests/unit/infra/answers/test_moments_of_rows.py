@@ -6,7 +6,10 @@ import random
 
 import pytest
 
+from graphtide.infra.models.local.answers.questions.bounds import bound_of
 from graphtide.infra.models.local.answers.questions.plan import plan_of
+from graphtide.infra.models.local.answers.questions.types import Bound
+from graphtide.infra.models.local.answers.values.dates import day_in_figures
 from tests.support.seeds import seeds
 from tests.unit.infra.answers.notes import answer, table
 
@@ -77,3 +80,74 @@ async def test_one_year_of_two_moments_is_that_of_both(moments: str) -> None:
     rows = [f"order: A{month}; placed: 2026-{month:02}-10" for month in range(3, 9)]
     text = await answer(f"Which orders were placed after {moments}?", table("orders.csv", *rows))
     assert text == f"{rows[2]} {rows[3]}"
+
+
+FORMS = ("{0}-{1:02}-{2:02}", "{2:02}/{1:02}/{0}", "{2}.{1}.{0}", "{0}/{1:02}/{2:02}")
+PERIODS = [
+    ("between 28 February and 2 May", 228, 502),
+    ("from 1 to 9 May", 501, 509),
+    ("between 1st May and the 9th May", 501, 509),
+    ("from May 3 to May 8 2026", 503, 508),
+    ("between 2026-04-30 and 2026-05-03", 430, 503),
+    ("between 30/04/2026 and 03.05.2026", 430, 503),
+    ("from February to April", 200, 499),
+    ("in May", 500, 599),
+    ("in April 2026", 400, 499),
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("period", "first", "last"), PERIODS)
+async def test_rows_of_a_period_are_those_of_its_days(form: str, period: str, first: int, last: int) -> None:
+    """Both ends belong to it; the days of the rows may have any form."""
+    rows = [f"order: A{month}-{day}; placed: {form.format(2026, month, day)}" for month, day in DAYS]
+    text = await answer(f"Which orders were placed {period}?", table("orders.csv", *rows))
+    for month, day in DAYS:
+        assert (f"A{month}-{day};" in text) == (first <= 100 * month + day <= last), text
+
+
+@pytest.mark.parametrize(
+    ("period", "limits"),
+    [
+        ("from december to 3 march 2026", (20251200, 20260303)),
+        ("between 3 may 2026 and june", (20260503, 20260699)),
+        ("between december and january", None),
+        ("between 2024-13-45 and 4 may", None),
+        ("between 10 and 20 euros", None),
+        ("between the shed and the gate", None),
+    ],
+)
+def test_period_has_the_year_that_it_names(period: str, limits: tuple[int, int] | None) -> None:
+    """The first moment is before the last; what is no period limits nothing."""
+    expected = limits and Bound(*limits, with_low=True, with_high=True, dated=True)
+    assert bound_of(period.split()) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("28/04/2026", (2026, 4, 28)),
+        ("28.04.2026", (2026, 4, 28)),
+        ("04/28/2026", (2026, 4, 28)),
+        ("04/05/2026", (2026, 5, 4)),
+        ("2026/4/28", (2026, 4, 28)),
+        ("31/31/2026", None),
+        ("0/4/2026", None),
+        ("1/2", None),
+        ("1.2.3", None),
+    ],
+)
+def test_day_in_figures_is_day_first_unless_the_second_number_is_no_month(
+    text: str, day: tuple[int, int, int] | None
+) -> None:
+    assert day_in_figures(text) == day
+
+
+@pytest.mark.parametrize("day", ["28/04/2026", "28.04.2026", "04/28/2026"])
+async def test_moment_in_figures_is_that_of_words(day: str) -> None:
+    """In the question and in the cell."""
+    rows = [f"order: A{month}; placed: 2026-{month:02}-28" for month in range(3, 6)]
+    assert await answer(f"Which orders were placed before {day}?", table("orders.csv", *rows)) == rows[0]
+    dated = table("visits.csv", f"guest: Ana Ruiz; visit: {day}", "guest: Bo Lind; visit: 01/05/2026")
+    assert "Ana Ruiz" in await answer("Who visited on 28 April?", dated)
+    assert "Bo Lind" not in await answer("Who visited on 28 April?", dated)

@@ -13,7 +13,7 @@ from math import isfinite
 from graphtide.infra.models.local.answers.questions.lexicon import BOUNDS, NEGATIONS
 from graphtide.infra.models.local.answers.questions.types import Bound
 from graphtide.infra.models.local.answers.values.amounts import is_unit
-from graphtide.infra.models.local.answers.values.dates import MONTH_NUMBERS
+from graphtide.infra.models.local.answers.values.dates import MONTH_NUMBERS, Day, day_in_figures, number_of
 from graphtide.infra.models.local.answers.values.measures import MEASURED
 from graphtide.infra.models.local.answers.words import word_set
 
@@ -35,6 +35,15 @@ _DATED = re.compile(
     rf"|(?P<m3>{_MONTH}))(?= |$)"
 )
 """A moment, maybe without its year; a day only with its month."""
+_ORDINAL = r"\d{1,2}(?:st|nd|rd|th)?"
+_ANY_MOMENT = (
+    rf"(?:\d{{4}}-\d\d-\d\d|(?:{_ORDINAL} )?(?:{_MONTH})(?: {_ORDINAL})?(?: (?:1[5-9]|20)\d\d)?|{_ORDINAL})(?= |$)"
+)
+_BETWEEN = re.compile(
+    rf"\b(?:between|from) (?:the )?(?P<first>{_ANY_MOMENT}) (?:and|to|until|till) (?:the )?(?P<last>{_ANY_MOMENT})"
+)
+"""A period by its first and last moment, both within it; the first may have the month and the year of the last."""
+_IN_MONTH = re.compile(rf"\b(?:in|during) (?P<month>{_MONTH})(?: (?P<year>(?:1[5-9]|20)\d\d))?(?= |$)")
 _INCLUDING = {"at least": 1, "at most": -1, "up to": -1}
 _LATER = word_set("after since") | {"later than"}
 _LASTING = word_set("been is are lives works")
@@ -45,8 +54,8 @@ _MAX_BETWEEN = 3
 
 def bound_of(tokens: Sequence[str]) -> Bound | None:
     """Return the limits on a number or a moment that a question names, None without one."""
-    text = " ".join(tokens)
-    found = list(_moments(text)) or [*_limits(text)]
+    text = " ".join(_in_one_form(token) for token in tokens)
+    found = list(_period(text)) or list(_moments(text)) or [*_limits(text)]
     if not found:
         return None
     years = [int(limit // 10_000) for one in found if one.dated and not one.yearless for limit in _ends(one)]
@@ -56,6 +65,49 @@ def bound_of(tokens: Sequence[str]) -> Bound | None:
     for one in others:
         whole = _both(whole, one)
     return whole
+
+
+def _in_one_form(token: str) -> str:
+    """Return a date in figures with its year first, another word as it is."""
+    day = day_in_figures(token)
+    return token if day is None else f"{day[0]:04}-{day[1]:02}-{day[2]:02}"
+
+
+def _period(text: str) -> Iterator[Bound]:
+    """Yield the limits of a month, or of a period whose last moment names the month, and maybe the year."""
+    if (match := _IN_MONTH.search(text)) is not None:
+        first = number_of((int(match["year"] or 0), MONTH_NUMBERS[match["month"]], 0))
+        yield Bound(first, first + _WHOLE_MONTH, with_low=True, with_high=True, dated=True, yearless=not match["year"])
+        return
+    if (match := _BETWEEN.search(text)) is None:
+        return
+    (year, month, day), last = (_day_of(match[name]) for name in ("first", "last"))
+    if not last[1] or not (month or day):
+        return
+    begun, ended = (month or last[1], day), (last[1], last[2] or _WHOLE_MONTH)
+    if last[0] and not year:  # "from December to 3 March 2026"
+        year = last[0] - (begun > ended)
+    first_day, last_day = number_of((year, *begun)), number_of((last[0] or year, *ended))
+    if first_day <= last_day:
+        yield Bound(first_day, last_day, with_low=True, with_high=True, dated=True, yearless=not year)
+
+
+def _day_of(moment: str) -> Day:
+    """Return the year, the month and the day of a moment, 0 for what is not named."""
+    if (day := day_in_figures(moment)) is not None:
+        return day
+    year = month = number = 0
+    for word in moment.split():
+        digits = word.rstrip("stndrh")
+        if word in MONTH_NUMBERS:
+            month = MONTH_NUMBERS[word]
+        elif digits.isdecimal():
+            year, number = (int(digits), number) if len(digits) == _YEAR_DIGITS else (year, int(digits))
+    return year, month, number
+
+
+_WHOLE_MONTH, _YEAR_DIGITS = 99, 4
+"""A day after all days of a month; and how many digits a year has."""
 
 
 def _ends(bound: Bound) -> list[float]:

@@ -92,6 +92,11 @@ def days_in(text: str) -> list[Day]:
     return list(_days(words_of(text)))
 
 
+def number_of(day: Day) -> int:
+    """Return a day as one number, in the order of time: 20260428."""
+    return day[0] * 10_000 + day[1] * 100 + day[2]
+
+
 def same_day(first: Day, second: Day) -> bool:
     """Return whether two dates agree in all parts that both name."""
     return all(not a or not b or a == b for a, b in zip(first, second, strict=True))
@@ -99,7 +104,7 @@ def same_day(first: Day, second: Day) -> bool:
 
 def _days(words: Sequence[Word]) -> Iterator[Day]:
     for at, word in enumerate(words):
-        if (iso := _iso(word.text)) is not None:
+        if (iso := day_in_figures(word.text)) is not None:
             yield iso
             continue
         small = word.text in _SMALL_MONTHS
@@ -115,15 +120,19 @@ def _days(words: Sequence[Word]) -> Iterator[Day]:
             yield after, month, 0
 
 
-def _iso(text: str) -> Day | None:
-    """Return the day of a date in figures: year first with hyphens, or day first with full stops."""
+def day_in_figures(text: str) -> Day | None:
+    """Return the day of a date in figures, None for another text: year first ("2026-04-28"), or day first with full
+    stops or slashes ("28.04.2026", "28/04/2026"). The month is first where the second number cannot be one.
+    """
     if (found := _FIGURES.fullmatch(text)) is None:
         return None
     year, month, day = map(int, found.group(1, 2, 3) if found[1] else found.group(6, 5, 4))
+    if not found[1] and day <= 12 < month:  # "04/28/2026"
+        month, day = day, month
     return (year, month, day) if 1 <= month <= 12 and 1 <= day <= 31 else None
 
 
-_FIGURES = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})|([0-9]{1,2})[.]([0-9]{1,2})[.]([0-9]{4})")
+_FIGURES = re.compile(r"([0-9]{4})[-/]([0-9]{1,2})[-/]([0-9]{1,2})|([0-9]{1,2})[./]([0-9]{1,2})[./]([0-9]{4})")
 
 
 def _number_at(words: Sequence[Word], at: int) -> int:
@@ -140,7 +149,7 @@ def _year(number: int) -> int:
 def is_time(word: Word) -> bool:
     """Return whether a word is a time of day, a weekday, a month, a season or a year."""
     lower = word.text.lower()
-    if lower in _TIMES or (word.capital and lower in MONTH_NUMBERS) or _iso(word.text) is not None:
+    if lower in _TIMES or (word.capital and lower in MONTH_NUMBERS) or day_in_figures(word.text) is not None:
         return True
     if word.text.isdecimal():  # as int accepts it: superscripts are digits, too
         return len(word.text) == 4 and bool(_year(int(word.text)))
