@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any
@@ -31,8 +32,10 @@ _TITLES = ("title", "subject", "name", "summary")
 
 def read_records(text: str) -> Iterator[FileDocument | RecordProblem]:
     """Yield the records of all lines. Of several records with one id the last one counts, and the others are named."""
-    lines = ((number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip())
-    yield from with_own_ids({number: _record(_loaded(line)) for number, line in lines}, "line")
+    lines = text.split("\n")
+    found = {number: _record(_loaded(line)) for number, line in enumerate(lines, start=1) if line.strip()}
+    for entry in with_own_ids(found, "line"):
+        yield replace(entry, content=_digest(lines[entry.line - 1])) if isinstance(entry, RecordProblem) else entry
 
 
 def read_json(text: str) -> Iterator[FileDocument | RecordProblem]:
@@ -102,7 +105,12 @@ def own_id(record: Mapping[str, Any]) -> str:
 def content_key(record: Mapping[str, Any]) -> str:
     """Return 16 hex characters that identify the content of a record."""
     canonical = json.dumps(record, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return blake2b(canonical.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+    return _digest(canonical)
+
+
+def _digest(text: str) -> str:
+    """Return 16 hex characters that identify a text, without the white space around it."""
+    return blake2b(text.strip().encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
 def _loaded(text: str) -> Any:

@@ -48,8 +48,9 @@ def labelled_text(fields: Mapping[str, str], rest: str) -> str:
 @dataclass(frozen=True, slots=True)
 class RecordProblem:
     """A record of a file that cannot be read, such as a line that is not JSON. `line`, or the number of the object or
-    the mail, counts from 1.
+    the mail, counts from 1. `content` identifies a line by what it contains, "" for other records.
     """
 
     line: int
     reason: str
+    content: str = ""

@@ -35,10 +35,13 @@ class DocumentSource:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A source that could not be read as a document, and the reason."""
+    """A source that could not be read as a document, and the reason. `content` identifies a line of records whose
+    number, which is in the name, may change.
+    """
 
     name: str
     reason: str
+    content: str = ""
 
 
 @dataclass(frozen=True, slots=True)

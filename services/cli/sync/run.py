@@ -37,7 +37,7 @@ from graphtide.services.cli.sources import DocumentSource, Unreadable, source_of
 from graphtide.services.cli.sync.other_folders import FolderRegister
 from graphtide.services.cli.sync.refusals import file_names, refuse_empty_folder, refuse_pruning_others
 from graphtide.services.cli.sync.scan import FolderScan, scan_tree
-from graphtide.services.cli.sync.state import DOUBTED, KnownFile, SyncState, load_state
+from graphtide.services.cli.sync.state import DOUBTED, KnownFile, Problem, SyncState, load_state
 from graphtide.services.cli.sync.tree import FoundFile, LocalTree
 from graphtide.services.cli.sync.types import SyncOptions, SyncResult
 from graphtide.services.cli.terminal import Advance
@@ -156,7 +156,7 @@ class _Pass:
             self._unreadable.add(file.name)
         self._result.unchanged += sum(1 for doc_id in known.doc_ids if doc_id in self._state.documents)
         self._present.update(known.doc_ids)
-        self._result.skipped.extend(Unreadable(name, reason) for name, reason in known.problems)
+        self._result.skipped.extend(Unreadable(*each) for each in known.problems)
 
     def _keep_unreadable(self, file: FoundFile, reason: str) -> None:
         """Report a file that cannot be read now, and keep its documents: it still exists."""
@@ -169,7 +169,7 @@ class _Pass:
         """Compare the documents of a file with the state. A file that its reader refuses keeps those that it had; one
         whose reader is missing is read again by the next pass.
         """
-        problems: list[tuple[str, str]] = []
+        problems: list[Problem] = []
         sources: list[DocumentSource] = []
         kept: tuple[str, ...] = ()
         is_kept = False
@@ -179,7 +179,7 @@ class _Pass:
             self._keep_unreadable(file, str(error))
             return
         except UnreadableFileError as error:
-            problems.append((file.name, str(error)))
+            problems.append((file.name, str(error), ""))
             if is_kept := not isinstance(error, EmptyFileError):
                 before = self._state.files.get(file.name)
                 kept = before.doc_ids if before else ()
@@ -189,19 +189,19 @@ class _Pass:
             self._renames[sources[0].doc_id] = gone.pop(digest)
         every = tuple(dict.fromkeys((*doc_ids, *kept)))
         known = KnownFile(file.size, file.mtime_ns, digest, every, tuple(problems), file.etag, is_kept)
-        self._result.skipped.extend(Unreadable(name, reason) for name, reason in problems)
+        self._result.skipped.extend(Unreadable(*each) for each in problems)
         self._present.update(every)
         self._reading.append((file.name, known, set(doc_ids)))
         for source in sources:
             self._compare(source)
         self._finish_files()
 
-    def _documents(self, file: FoundFile, raw: bytes, problems: list[tuple[str, str]]) -> Iterator[DocumentSource]:
+    def _documents(self, file: FoundFile, raw: bytes, problems: list[Problem]) -> Iterator[DocumentSource]:
         """Yield the documents of a file. Raises UnreadableFileError."""
         origin = f"{self._options.tree.origin}/{file.name}"
         for record in read_bytes(raw, file.name):
             if isinstance(record, RecordProblem):
-                problems.append((f"{file.name}:{record.line}", record.reason))
+                problems.append((f"{file.name}:{record.line}", record.reason, record.content))
             else:
                 yield source_of(record, _doc_id(file.name, record), origin)
 

@@ -22,6 +22,10 @@ _RACY_NS = 2_000_000_000
 """A file that changed so shortly before it was read may change again within the clock's resolution."""
 
 
+Problem = tuple[str, str, str]
+"""The name of a file or record that was skipped, the reason, and what identifies the content of a line, else ""."""
+
+
 @dataclass(frozen=True, slots=True)
 class KnownFile:
     """A file as it was read; `doc_ids` are its documents, `problems` the reasons why it, or records, were skipped.
@@ -32,7 +36,7 @@ class KnownFile:
     mtime_ns: int
     digest: str
     doc_ids: tuple[str, ...]
-    problems: tuple[tuple[str, str], ...] = ()
+    problems: tuple[Problem, ...] = ()
     etag: str = ""
     is_kept: bool = False
 
@@ -107,6 +111,12 @@ class SyncState:
                     self.doubt([str(doc_id) for doc_id in json.loads(line)])
 
 
+def _problem(row: Sequence[str]) -> Problem:
+    """Return a problem of a record, also of one that has no content for its line."""
+    name, reason, *content = row
+    return name, reason, content[0] if content else ""
+
+
 def _row(known: KnownFile, now_ns: int) -> list[object]:
     mtime_ns = known.mtime_ns if now_ns - known.mtime_ns > _RACY_NS else 0
     problems = [list(each) for each in known.problems]
@@ -130,9 +140,7 @@ def read_state(path: Path) -> SyncState:
     try:
         body = json.loads(state.path.read_text())
         files = {
-            str(file): KnownFile(
-                int(size), int(mtime), str(digest), tuple(ids), tuple((a, b) for a, b in problems), *etag
-            )
+            str(file): KnownFile(int(size), int(mtime), str(digest), tuple(ids), tuple(map(_problem, problems)), *etag)
             for file, (size, mtime, digest, ids, problems, *etag) in body["files"].items()
         }
         documents = {str(doc_id): str(digest) for doc_id, digest in body["documents"].items()}

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from graphtide.infra.files.reader import READER_VERSION
 from graphtide.services.cli.commands.sync import follow_once
 from graphtide.services.cli.sync.skipped import SkippedSources
+from graphtide.services.cli.sync.state import read_state, state_key
 from graphtide.services.cli.sync.tree import LocalTree
 from graphtide.services.cli.sync.types import SyncOptions
 from tests.support.syncing import embedded, run
@@ -102,6 +104,41 @@ def test_watch_names_what_is_newly_skipped_once_and_what_is_readable_again(
         (folder / "photo.png").unlink()
         assert printed()[1:] == ["a.md: is readable again", "c.jsonl: is readable again"]
         assert printed() == []
+
+
+def test_watch_names_a_broken_line_once_wherever_it_moves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By its content: another broken line, or a second equal one, is named, also one that takes the old number."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    good, broken, other = '{"text": "Bo Lind lives in Lima."}', '{"text": 1', '{"text": 2'
+    with embedded(tmp_path / "data") as (client, _):
+        skipped, options = SkippedSources(), SyncOptions(LocalTree(folder), "g")
+
+        def named(*lines: str) -> list[str]:
+            (folder / "c.jsonl").write_text("\n".join(lines) + "\n")
+            follow_once(client, options, False, skipped)
+            return [line.strip().partition(": ")[0] for line in capsys.readouterr().out.splitlines()][1:]
+
+        assert named(good, broken) == ["c.jsonl:2"]
+        assert named('{"text": "Ana Ruiz."}', good, broken) == []
+        assert named("", "", good, broken + " ") == []
+        assert named("", "", good, other, broken) == ["c.jsonl:4"]
+        assert named(broken, other, broken) == ["c.jsonl:3"]
+        assert named(broken, '{"id": "x", "text": "a"}', '{"id": "x", "text": "b"}') == ["c.jsonl:2"]
+        assert named(broken, good, '{"id": "x", "text": "a"}', '{"id": "x", "text": "b"}') == []
+        assert named(good) == ["c.jsonl"]  # is readable again
+        state = LocalTree(folder).state_file(state_key(client.url, "g"))
+        assert read_state(state).files
+
+
+def test_record_without_contents_of_lines_is_read(tmp_path: Path) -> None:
+    """As it was written before lines had an identity."""
+    problems = [["c.jsonl:2", "is not a JSON object"], ["c.jsonl:4", "is not a JSON object", "ab"]]
+    row = [1, 2, "digest", ["a"], problems]
+    path = tmp_path / "state.json"
+    path.write_text(json.dumps({"reader": READER_VERSION, "files": {"c.jsonl": row}, "documents": {}}))
+    known = read_state(path).files["c.jsonl"]
+    assert [each[2] for each in known.problems] == ["", "ab"]
 
 
 def test_json_of_a_watch_has_all_that_is_skipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
