@@ -25,7 +25,7 @@ class Graph {
     Room room() const { return neighbours_.room(); }
     std::int64_t edges() const { return edges_; }
 
-    const std::vector<Link>& links(Node node) const { return neighbours_[node].links(); }
+    LinkSpan links(Node node) const { return neighbours_[node].links(); }
     double degree(Node node) const { return static_cast<double>(degrees_[node]) * weight_unit; }
 
     // Bring a node's rows, and then its links, nearer to the processor.

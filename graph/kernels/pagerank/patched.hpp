@@ -20,7 +20,7 @@ namespace pagerank {
 // The links of a node: those of the graph below, or a merged copy.
 class Links {
  public:
-    explicit Links(const std::vector<Link>& below) : first_(below.data()), count_(below.size()) {}
+    explicit Links(const LinkSpan& below) : first_(below.data()), count_(below.size()) {}
     explicit Links(std::vector<Link>&& merged) : own_(std::move(merged)), first_(own_.data()), count_(own_.size()) {}
     Links(const Links&) = delete;
     Links& operator=(const Links&) = delete;
@@ -51,8 +51,7 @@ class PatchedGraph {
 
     // Cost: the links of a node that has changed ones; O(1) for another.
     Links links(Node node) const {
-        static const std::vector<Link> none;
-        const std::vector<Link>& held = below_.holds(node) ? below_.links(node) : none;
+        const LinkSpan held = below_.holds(node) ? below_.links(node) : LinkSpan(nullptr, 0);
         const auto found = patches_.find(node);
         if (found == patches_.end()) return Links(held);
         const Neighbours& patch = found->second.links;

@@ -37,10 +37,10 @@ class PerNode {
 
     Room room() const { return {{sides_[0].size(), sides_[1].size()}}; }
 
-    // Allocates room, a quarter more than needed where it grows; values and room stay as they are.
+    // Allocates room, an eighth more than needed where it grows; values and room stay as they are.
     void reserve(const Room& needed) {
         for (std::size_t side : {0, 1})
-            if (needed.sizes[side] > sides_[side].capacity()) sides_[side].reserve(needed.sizes[side] + needed.sizes[side] / 4);
+            if (needed.sizes[side] > sides_[side].capacity()) sides_[side].reserve(needed.sizes[side] + needed.sizes[side] / 8);
     }
 
     // Makes room with new values; never less than there is.

@@ -7,7 +7,9 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "graph.hpp"
@@ -51,8 +53,10 @@ class Pusher {
     static constexpr std::size_t kAhead = 8;  // places between a prefetch and its use
     struct Place {
         std::int64_t residue = 0, score = 0;
-        double limit = 0;  // the residue that need not be pushed
-        bool queued = false, touched = false;
+        double limit = 0;  // the residue that need not be pushed, negative in the frontier; 0 before the node is reached
+
+        bool reached() const { return limit != 0; }
+        bool queued() const { return limit < 0; }
     };
     struct Held {
         Node node;
@@ -79,7 +83,7 @@ class Pusher {
         for (const Node node : frontier_) {
             held_.push_back({node, place(node).residue});
             place(node).residue = 0;
-            place(node).queued = false;
+            place(node).limit = -place(node).limit;
         }
         frontier_.clear();
         for (std::size_t at = 0; at < held_.size(); ++at) {
@@ -94,7 +98,7 @@ class Pusher {
         const auto units = static_cast<double>(held.units);
         place(held.node).score += static_cast<std::int64_t>((1 - restart.damping) * units);
         const double share = restart.damping * units / graph.degree(held.node);
-        const auto& links = graph.links(held.node);
+        const auto links = graph.links(held.node);
         for (std::size_t at = 0; at < links.size(); ++at) {
             if (at + kAhead < links.size()) __builtin_prefetch(&place(links[at + kAhead].node), 1);
             add(graph, restart, links[at].node, static_cast<std::int64_t>(share * static_cast<double>(links[at].weight)));
@@ -105,13 +109,12 @@ class Pusher {
     void add(const Adjacency& graph, const Restart& restart, Node node, std::int64_t units) {
         Place& here = place(node);
         here.residue += units;
-        if (!here.touched) {
-            here.touched = true;
-            here.limit = restart.tolerance * graph.degree(node);
+        if (!here.reached()) {
+            here.limit = std::max(restart.tolerance * graph.degree(node), std::numeric_limits<double>::min());
             touched_.push_back(node);
         }
-        if (here.queued || !(static_cast<double>(here.residue) > here.limit)) return;
-        here.queued = true;
+        if (here.queued() || !(static_cast<double>(here.residue) > here.limit)) return;
+        here.limit = -here.limit;
         frontier_.push_back(node);
     }
 

@@ -187,7 +187,28 @@ def test_degree_is_exact_after_thousands_of_changes_at_a_hub(graph: WalkGraph) -
         assert all(graph.weight(0, leaf) > 0 for leaf in order[start + 97 :, 1].tolist()[:5])
     assert graph.degree(0) == before == pytest.approx(0.1, abs=2**-24)
     assert len(graph) == 1
-    assert graph.memory_bytes() < memory + 3000 * 120
+    assert graph.memory_bytes() < memory + 3000 * 90
+
+
+@pytest.mark.parametrize("size", [3, 31, 34, 70, 400])
+def test_links_of_a_node_are_those_of_a_dictionary(graph: WalkGraph, size: int) -> None:
+    """Changes while a node's links grow to a number and shrink again, several times, below and above a table's size."""
+    seed = int(np.random.default_rng().integers(1 << 32))
+    print(f"seed {seed}")
+    rng, model = np.random.default_rng(seed), dict[int, float]()
+    for turn in range(6):
+        for _ in range(3 * size):
+            leaf = int(rng.integers(1, 2 * size))
+            gone = rng.random() < (0.75 if turn % 2 else 0.2)
+            weight = 0.0 if gone else float(rng.integers(1, 9))
+            graph.update(np.array([[0, leaf]], np.int32), np.array([weight]))
+            model[leaf] = weight
+        live = {leaf: weight for leaf, weight in model.items() if weight}
+        assert sorted(graph.neighbours(0).tolist()) == sorted(live)
+        for leaf in range(1, 2 * size):
+            assert graph.weight(0, leaf) == graph.weight(leaf, 0) == model.get(leaf, 0.0)
+        assert graph.degree(0) == sum(live.values()) and len(graph) == len(live)
+    assert graph.memory_bytes() < 2 * size * 90 + 4_000
 
 
 @pytest.mark.parametrize(
