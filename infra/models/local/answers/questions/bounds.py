@@ -39,7 +39,7 @@ _ORDINAL = r"\d{1,2}(?:st|nd|rd|th)?"
 _ANY_MOMENT = (
     rf"(?:\d{{4}}-\d\d-\d\d|(?:{_ORDINAL} )?(?:{_MONTH})(?: {_ORDINAL})?(?: (?:1[5-9]|20)\d\d)?|{_ORDINAL})(?= |$)"
 )
-_BETWEEN = re.compile(
+_PERIOD_NAMED = re.compile(
     rf"\b(?:between|from) (?:the )?(?P<first>{_ANY_MOMENT}) (?:and|to|until|till) (?:the )?(?P<last>{_ANY_MOMENT})"
 )
 """A period by its first and last moment, both within it; the first may have the month and the year of the last."""
@@ -79,7 +79,7 @@ def _period(text: str) -> Iterator[Bound]:
         first = number_of((int(match["year"] or 0), MONTH_NUMBERS[match["month"]], 0))
         yield Bound(first, first + _WHOLE_MONTH, with_low=True, with_high=True, dated=True, yearless=not match["year"])
         return
-    if (match := _BETWEEN.search(text)) is None:
+    if (match := _PERIOD_NAMED.search(text)) is None:
         return
     (year, month, day), last = (_day_of(match[name]) for name in ("first", "last"))
     if not last[1] or not (month or day):

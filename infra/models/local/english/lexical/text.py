@@ -170,16 +170,16 @@ def _abbreviated(pending: list[WordToken], at: int) -> bool:
     return (initial and listed and not _is_numbered(pending, at)) or word.lower in ABBREVIATIONS
 
 
-_NUMBERED = re.compile(
+_LETTER_AT_END = re.compile(
     rf"\b(?:(?:{'|'.join(sorted(BEFORE_NUMBERS))})[.]|(?:{'|'.join(sorted(BEFORE_LETTERS))}))\s[A-Z][.]\Z",
     re.IGNORECASE,
 )
-_NUMBERED_CHARS = 16
+_LETTER_CHARS = 16
 
 
 def ends_with_letter(text: str, end: int) -> bool:
     """Return whether ``text[:end]`` ends with a letter that numbers what is named before it: "as in fig. A."."""
-    return _NUMBERED.search(text, max(0, end - _NUMBERED_CHARS), end) is not None
+    return _LETTER_AT_END.search(text, max(0, end - _LETTER_CHARS), end) is not None
 
 
 def _is_numbered(pending: list[WordToken], at: int) -> bool:
