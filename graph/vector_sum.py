@@ -42,6 +42,8 @@ _EMPTY: Float16Vector = np.empty(0, np.float16)
 _EMPTY.flags.writeable = False
 _INFINITY, _MINUS_ZERO = 0x7C00, -0x8000
 """Bits of a float16: the exponent of infinity and NaN, and the zero with the sign bit."""
+_PROBED = 8
+"""Coordinates that are tested one by one for a remainder, before all: one of them nearly always has one."""
 
 
 class VectorSum:
@@ -95,6 +97,10 @@ class VectorSum:
             return None
         if self._same is not None:
             return unit_of(vector_of(self._same))
+        if self._wide is not None:
+            wide = _total_of(self._wide)
+            if any(value % self._count for value in wide[:_PROBED].tolist()):
+                return _unit(wide.astype(np.float64))
         total = self._total()
         quotient, remainder = np.divmod(total, self._count)
         return _unit((total if remainder.any() else quotient).astype(np.float64))

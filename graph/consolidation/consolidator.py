@@ -21,7 +21,6 @@ from graphtide.graph.algorithms.yield_points import with_yields
 from graphtide.graph.communities.drift import DriftGuard, Partition
 from graphtide.graph.consolidation.entities import Entities, PlacementResult
 from graphtide.graph.consolidation.judge_questions import label_questions, predicate_questions
-from graphtide.graph.consolidation.judged_labels import JudgedLabels
 from graphtide.graph.consolidation.kernel_work import KernelWork, kernel_work_of
 from graphtide.graph.consolidation.predicate_features import LivePredicates
 from graphtide.graph.consolidation.rows import document_rows, entity_row, label_row, statement_row
@@ -41,12 +40,12 @@ from graphtide.graph.int_sets import shared_value
 from graphtide.graph.records import DocumentChange, EdgeRow, GraphDelta, Removals, SameAsRow
 from graphtide.graph.resolution import (
     ClusterChange,
-    LabelView,
     PairKey,
     PairQuestion,
     Resolver,
     SameAs,
     Verdict,
+    rounded,
 )
 from graphtide.graph.resolution.predicates.pairs import is_predicate_pair
 from graphtide.graph.resolution.predicates.resolver import PredicateResolver, has_link
@@ -59,7 +58,10 @@ class _Batch:
 
     plans: list[tuple[DocumentChange, UnitDiff]] = field(default_factory=list)
     labels: set[int] = field(default_factory=set)
-    judged: JudgedLabels = field(default_factory=JudgedLabels)
+    judged: dict[int, LabelState | None] = field(default_factory=dict)
+    """The labels to resolve again, in the order of their first change; None for a removed one."""
+    means: set[int] = field(default_factory=set)
+    """The labels with another mean, and those removed."""
     statements: set[int] = field(default_factory=set)
     described: set[int] = field(default_factory=set)
     """The labels whose statements are others than before."""
@@ -164,7 +166,7 @@ class Consolidator:
         if self._resolver.proposes_synonyms:
             self._resolver.note_contexts(batch.described)
         if self._predicates is not None:
-            self._predicates.follow(batch.statements, batch.gone_statements, batch.judged)
+            self._predicates.follow(batch.statements, batch.gone_statements, batch.means)
         return self._conclude(batch, clusters)
 
     def borderline(self, limit: int) -> list[PairQuestion]:
@@ -238,7 +240,7 @@ class Consolidator:
                 self._count_label(key, changes, batch)
 
     def _count_label(self, key: LabelKey, changes: Mapping[MentionKey, int], batch: _Batch) -> None:
-        """Change a label's sums, and resolve it again if it is new, removed, or has a new mean."""
+        """Change a label's sums, and resolve it again if it is new, removed, or has another `rounded` mean."""
         label = self._tables.label(key)
         fresh, before, forms = not label.mentions, label.mean(), label.forms
         for (form, vector), count in changes.items():
@@ -247,12 +249,15 @@ class Consolidator:
         label.forms = forms
         batch.labels.add(label.number)
         if not label.mentions:
-            batch.judged.remove(label.number)
+            batch.judged[label.number] = None
+            batch.means.add(label.number)
             batch.gone_labels.add(label.number)
             return
-        after = label.mean()
+        after = None if fresh else label.mean()
         if fresh or not _same(before, after):
-            batch.judged.put(label, after)
+            batch.means.add(label.number)
+            if fresh or not _same(rounded(before), rounded(after)):
+                batch.judged[label.number] = label
 
     def _count_statements(self, net: SignedCounts, batch: _Batch) -> None:
         for triple, forms in with_yields(net.triples.items()):
@@ -344,9 +349,8 @@ class Consolidator:
         return self._communities.update(edge_array([key for key, _, _ in changes]), deltas)
 
     def _restore_derived(self, snapshot: GraphDelta) -> None:
-        labels = self._tables.labels.items()
-        views = ((number, LabelView(label.name, label.type, label.mean(), label.same)) for number, label in labels)
-        self._resolver.restore(views, [SameAs(row.a, row.b, row.rule, row.score_milli) for row in snapshot.same_as])
+        links = [SameAs(row.a, row.b, row.rule, row.score_milli) for row in snapshot.same_as]
+        self._resolver.restore(self._tables.labels.items(), links)
         if self._predicates is not None:
             self._predicates.resolver.know(snapshot.predicate_links)
             self._predicates.follow(self._tables.statements, (), ())

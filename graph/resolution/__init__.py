@@ -7,7 +7,7 @@ judge may link), `clusters` (from links to entities) and `resolver` (the maintai
 
 from graphtide.graph.resolution.changes import ClusterChange, SameAs
 from graphtide.graph.resolution.normalisation import normalise
-from graphtide.graph.resolution.pair_scoring import LabelKey, LabelView, PairKey, Verdict
+from graphtide.graph.resolution.pair_scoring import LabelKey, LabelView, PairKey, Verdict, rounded
 from graphtide.graph.resolution.resolver import Resolver
 from graphtide.graph.resolution.synonyms.questions import PairQuestion
 
@@ -21,4 +21,5 @@ __all__ = [
     "SameAs",
     "Verdict",
     "normalise",
+    "rounded",
 ]

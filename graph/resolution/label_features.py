@@ -151,7 +151,7 @@ def parse_label(name: str, type_: str) -> Signature:
     words = _words(head)
     words, suffix = _take_suffix(words)
     words, title = _take_title(words, plain)
-    tail_words = tuple(_expand_states(_words(tail)))
+    tail_words = tuple(_expand_states(_words(tail))) if tail else ()
     kind = _KINDS.get(type_.replace(" ", "_"), "")
     everything = words + tail_words
     traits = _shared_traits(
@@ -203,10 +203,10 @@ def acronym_of(words: tuple[str, ...]) -> str:
 
 
 def _fold(name: str) -> str:
-    if not name.isascii():
-        decomposed = unicodedata.normalize("NFD", name)
-        name = "".join(c for c in decomposed if unicodedata.category(c) != "Mn")
-    return name.translate(_FOLD)
+    if name.isascii():
+        return name.replace("&", " and ")
+    decomposed = unicodedata.normalize("NFD", name)
+    return "".join(c for c in decomposed if unicodedata.category(c) != "Mn").translate(_FOLD)
 
 
 def _split(name: str) -> tuple[str, str, str]:

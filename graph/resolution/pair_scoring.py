@@ -10,57 +10,49 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphtide.graph.resolution.label_features import Signature, parse_label
 from graphtide.graph.resolution.similarity import Quantised, cosine_milli, match_rule, quantise
-from graphtide.graph.vector_store import VECTOR_BYTES, VectorBytes, stored
-from graphtide.graph.vector_sum import unit_of, vector_of
-
-_QUANTISED = np.dtype(np.int16)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LabelView:
-    """One live label as the caller passes it to the resolver.
-
-    `name` and `type` are normalised ("" for an unknown type); `vector` is the mean of its mentions, `(d,)` float32 of
-    unit length, or None. `same` has the bytes of the float16 vector that all mentions have, if they have one: the
-    resolver then refers to these, and holds no vector of its own.
-    """
-
-    name: str
-    type: str
-    vector: NDArray[np.float32] | None
-    same: VectorBytes | None = None
-
 
 LabelKey = tuple[str, str]
+"""Normalised name and type, "" for an unknown type."""
 PairKey = tuple[LabelKey, LabelKey]
 Verdict = int
 """A judge's verdict as it is stored (`synonyms/questions.py`): odd when the two labels denote one entity."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LabelFeatures(Signature):
-    """A label prepared for comparison: its signature, and its vector or the bytes of that from which it is computed."""
-
-    vector_source: Quantised | VectorBytes | None
-
-    @property
-    def vector(self) -> Quantised | None:
-        """Return the mean in the form in which cosines are exact. Cost: operations on a vector where it is shared."""
-        if not isinstance(self.vector_source, VECTOR_BYTES):
-            return self.vector_source
-        mean = unit_of(vector_of(self.vector_source))
-        return None if mean is None else quantise(mean)
+class Label(Protocol):
+    """One live label: an object of the caller, to which the resolver refers and of which it holds no copy."""
 
     @property
     def key(self) -> LabelKey:
-        """Return (name, type), the key that breaks ties."""
+        """Return name and type, which identify the label and break ties."""
+
+    def mean(self) -> NDArray[np.float32] | None:
+        """Return the mean of its mentions' vectors, `(d,)` of unit length, or None."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelView:
+    """A label that never changes; `name` and `type` are normalised, `vector` is its mean."""
+
+    name: str
+    type: str
+    vector: NDArray[np.float32] | None
+
+    @property
+    def key(self) -> LabelKey:
+        """Return name and type."""
         return self.name, self.type
+
+    def mean(self) -> NDArray[np.float32] | None:
+        """Return the vector."""
+        return self.vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,26 +74,34 @@ class Borderline:
 
 JUDGED_PENALTY = 50  # a judge's positive verdict scores slightly less than a decision by words and vectors
 
+KEPT_SIGNATURES = 8_192
+"""Signatures that the process remembers, of all graphs: some 400 bytes each; another one is parsed in some 20 us."""
 
-def label_features(view: LabelView, known: Signature | None = None) -> LabelFeatures:
-    """Return a label's features; `known` is its signature if name and type are unchanged. Cost: linear in name and
-    vector.
-    """
-    of = known if known is not None else parse_label(view.name, view.type)
-    vector: Quantised | VectorBytes | None = view.same
-    if view.vector is None:
-        vector = None
-    elif vector is None:
-        vector = vector_of(stored(quantise(view.vector).tobytes()), _QUANTISED)
-    return LabelFeatures(of.name, of.type, of.words, of.tail, of.numbers, of.letters, of.traits, vector)
+_signature = lru_cache(maxsize=KEPT_SIGNATURES)(parse_label)
 
 
-def pair_key(a: LabelFeatures, b: LabelFeatures) -> PairKey:
+def signature_of(label: Label) -> Signature:
+    """Return the words of a label, which are parsed unless they are among the last used ones."""
+    return _signature(*label.key)
+
+
+def rounded(mean: NDArray[np.float32] | None) -> Quantised | None:
+    """Return a mean in the form in which cosines are exact: all of it on which resolution depends."""
+    return None if mean is None else quantise(mean)
+
+
+def rounded_mean(label: Label) -> Quantised | None:
+    """Return the rounded mean of a label. Cost: some operations on a vector."""
+    return rounded(label.mean())
+
+
+def pair_key(a: Label, b: Label) -> PairKey:
     """Return the key of a pair's verdict, equal in both orders."""
-    return (a.key, b.key) if a.key <= b.key else (b.key, a.key)
+    first, second = a.key, b.key
+    return (first, second) if first <= second else (second, first)
 
 
-def score_pair(a: LabelFeatures, b: LabelFeatures, verdicts: Mapping[PairKey, Verdict]) -> Proposal | Borderline | None:
+def score_pair(a: Label, b: Label, verdicts: Mapping[PairKey, Verdict]) -> Proposal | Borderline | None:
     """Score one pair by rules and verdicts; `Borderline` while a verdict is missing."""
     found = assess_pair(a, b)
     if not isinstance(found, Borderline):
@@ -112,13 +112,13 @@ def score_pair(a: LabelFeatures, b: LabelFeatures, verdicts: Mapping[PairKey, Ve
     return found.link if verdict & 1 else None
 
 
-def assess_pair(a: LabelFeatures, b: LabelFeatures) -> Proposal | Borderline | None:
+def assess_pair(a: Label, b: Label) -> Proposal | Borderline | None:
     """Assess one pair by rules. The score is the mean of the lexical and the vector similarity, in thousandths."""
-    relation = match_rule(a, b)
+    relation = match_rule(signature_of(a), signature_of(b))
     if relation is None:
         return None
     rule = relation.rule
-    first, second = a.vector, b.vector
+    first, second = rounded_mean(a), rounded_mean(b)
     if first is None or second is None:
         return Proposal(rule.name, relation.lexical_milli, relation.general) if rule.blind else None
     cosine = cosine_milli(first, second)

@@ -2,9 +2,10 @@
 
 The caller passes the changed labels and receives the changed clusters and links. The work depends on those labels and
 their blocks, not on the number of labels. Vectors and entities belong to consolidation; this module stores nothing
-durably and calls no model.
+durably and calls no model. Of a label it holds a reference to the caller's object, its keys in the blocks, and its
+links and cluster if it has any; words and vectors are computed from the label where it is compared.
 
-Invariant: clusters and links are a function of the set of live `LabelView`s and of the verdicts, whatever the order of
+Invariant: clusters and links are a function of the set of live labels and of the verdicts, whatever the order of
 arrival, whatever the labels' numbers, and whether synonyms are proposed or not. A deleted label leaves no trace, so its
 deletion undoes the merges it justified. Source: Thakrar, DynaGRAG 2024, section 3.1, where a language model names
 similar entities by label and context. Deviation: rules decide, so that the result can be reproduced and undone, and a
@@ -27,18 +28,18 @@ from graphtide.graph.resolution.changes import ClusterChange, SameAs
 from graphtide.graph.resolution.clusters import ClusterLink
 from graphtide.graph.resolution.pair_scoring import (
     Borderline,
-    LabelFeatures,
+    Label,
     LabelKey,
-    LabelView,
     PairKey,
     Proposal,
     Verdict,
     assess_pair,
-    label_features,
     pair_key,
+    rounded_mean,
     score_pair,
+    signature_of,
 )
-from graphtide.graph.resolution.similarity import Quantised, may_match, quantise
+from graphtide.graph.resolution.similarity import may_match
 from graphtide.graph.resolution.synonyms.blocking import MAX_NEIGHBOURS, synonym_keys
 from graphtide.graph.resolution.synonyms.context_pairs import ContextPairs
 from graphtide.graph.resolution.synonyms.questions import fingerprint_of, is_same
@@ -60,25 +61,27 @@ class Resolver:
         joined = any(fingerprint_of(verdict) and is_same(verdict) for verdict in self._verdicts.values())
         self._synonyms = Blocks(MAX_NEIGHBOURS) if synonyms or joined else None
         self._by_context = ContextPairs()
-        self._profiles: NumberTable[LabelFeatures] = NumberTable()
+        self._labels: NumberTable[Label] = NumberTable()
         self._blocks = Blocks()
         self._links: dict[int, dict[int, ClusterLink]] = {}
         self._awaiting: dict[int, set[int]] = {}
         self._clusters: dict[int, frozenset[int]] = {}  # clusters of two or more labels
 
-    def update(self, changed: Mapping[int, LabelView | None]) -> ClusterChange:
+    def update(self, changed: Mapping[int, Label | None]) -> ClusterChange:
         """Add new and changed labels, and remove those that are None.
 
-        Call it once for each document, after the labels' means are known. Raises KeyError, before any change, for the
-        removal of an unknown label. Cost: for each label some thirty dictionary operations, one small matrix product,
-        at most `MAX_BLOCK` pair scores per key, and the linkage of the components touched.
+        Call it once for each document, after the labels' means are known. An object may change its mean only before a
+        call that names it: between two calls the `rounded` mean is that of the last one. Raises
+        KeyError, before any change, for the removal of an unknown label. Cost: for each label some thirty dictionary
+        operations, one small matrix product, at most `MAX_BLOCK` pair scores per key, and the linkage of the components
+        touched.
         """
         work = _Update(self)
-        for label, view in changed.items():
-            if view is None and label not in self._profiles:
+        for label, new in changed.items():
+            if new is None and label not in self._labels:
                 raise KeyError(label)
-        for label, view in with_yields(changed.items()):
-            work.replace(label, view)
+        for label, new in with_yields(changed.items()):
+            work.replace(label, new)
         work.judge()
         return work.settle()
 
@@ -88,17 +91,17 @@ class Resolver:
         Verdicts are kept permanently; a later verdict on a pair replaces the earlier one.
         """
         a, b = sorted(pair)
-        self._verdicts[pair_key(self._profiles[a], self._profiles[b])] = verdict
+        self._verdicts[self._pair_key(a, b)] = verdict
         work = _Update(self)
         if self._synonyms is None and fingerprint_of(verdict):
             self._synonyms = Blocks(MAX_NEIGHBOURS)
-            for label, features in self._profiles.items():
-                self._synonyms.put(label, {}, synonym_keys(features))
+            for number, label in self._labels.items():
+                self._synonyms.put(number, {}, synonym_keys(label))
         work.judge_again(a, b)
         return work.settle()
 
     def restore(
-        self, labels: Iterable[tuple[int, LabelView]], links: Iterable[SameAs], awaiting: Iterable[Pair] = ()
+        self, labels: Iterable[tuple[int, Label]], links: Iterable[SameAs], awaiting: Iterable[Pair] = ()
     ) -> None:
         """Rebuild the state from stored labels, all stored links and the pairs that awaited a verdict.
 
@@ -106,12 +109,12 @@ class Resolver:
         candidates, so that no pair is lost that a judge has still to decide. Labels without a link are entities of
         their own, and not clustered again. Cost: linear in labels and links.
         """
-        if self._profiles:
+        if self._labels:
             raise ValueError("the resolver is not empty: only an empty resolver can be restored")
         work = _Update(self)
         index = work.insert if self._synonyms is None else work.index
-        for label, view in labels:
-            index(label, label_features(view), _quantised(view))
+        for number, label in labels:
+            index(number, label)
         if self._synonyms is not None:
             work.judge()
         for a, b in [*((link.a, link.b) for link in links), *awaiting]:
@@ -120,7 +123,7 @@ class Resolver:
 
     def cluster_of(self, label: int) -> frozenset[int]:
         """Return the labels that are one entity with this one, itself included. Raises KeyError if it is not live."""
-        if label not in self._profiles:
+        if label not in self._labels:
             raise KeyError(label)
         return self._clusters.get(label) or frozenset((label,))
 
@@ -144,7 +147,7 @@ class Resolver:
     def borderline(self) -> tuple[Pair, ...]:
         """Return the pairs that await a verdict, a < b, ordered by the labels' names."""
         pairs = [(a, b) for a, others in self._awaiting.items() for b in others if a < b]
-        return tuple(sorted(pairs, key=lambda pair: pair_key(self._profiles[pair[0]], self._profiles[pair[1]])))
+        return tuple(sorted(pairs, key=lambda pair: self._pair_key(*pair)))
 
     @property
     def proposes_synonyms(self) -> bool:
@@ -153,11 +156,11 @@ class Resolver:
 
     def unchecked(self) -> list[Pair]:
         """Return the pairs found by vectors whose verdict may be missing or outdated, the most similar ones first."""
-        return self._by_context.unchecked(lambda a, b: pair_key(self._profiles[a], self._profiles[b]))
+        return self._by_context.unchecked(self._pair_key)
 
     def verdict(self, a: int, b: int) -> Verdict | None:
         """Return the verdict on two labels; None without one."""
-        return self._verdicts.get(pair_key(self._profiles[a], self._profiles[b]))
+        return self._verdicts.get(self._pair_key(a, b))
 
     def note_checked(self, a: int, b: int) -> None:
         """Note that the verdict on a pair from `unchecked` is that of the present contexts."""
@@ -169,12 +172,16 @@ class Resolver:
 
     def _assess(self, a: int, b: int) -> Proposal | Borderline | None:
         """Assess a pair by words, and where these say nothing, by vectors; None for labels that are no candidates."""
-        x, y = self._profiles[a], self._profiles[b]
-        found = assess_pair(x, y) if may_match(x, y) and self._blocks.are_candidates(a, b) else None
+        x, y = self._labels[a], self._labels[b]
+        may = may_match(signature_of(x), signature_of(y)) and self._blocks.are_candidates(a, b)
+        found = assess_pair(x, y) if may else None
         if found is not None or self._synonyms is None:
             return found
         synonym = assess_synonym(x, y)  # first, because it excludes most pairs and is the cheaper test
         return synonym if synonym is not None and self._synonyms.are_candidates(a, b) else None
+
+    def _pair_key(self, a: int, b: int) -> PairKey:
+        return pair_key(self._labels[a], self._labels[b])
 
     def _is_recorded(self, a: int, b: int) -> bool:
         """Return whether the last assessment of a pair left a link or a question."""
@@ -198,40 +205,33 @@ class _Update:
         self._blocks_changed: set[BlockKey] = set()
         self._neighbourhoods_changed: set[BlockKey] = set()
 
-    def replace(self, label: int, view: LabelView | None) -> None:
-        """Replace a label's view by a new one, and retract everything derived from the old one."""
-        state = self._state
-        old = state._profiles.get(label)
-        if view is None:
+    def replace(self, label: int, new: Label | None) -> None:
+        """Replace a label by a new one, or follow its new mean, and retract everything derived from the old one."""
+        old = self._state._labels.get(label)
+        if new is None:
             self._forget(label)
             return
-        unchanged = old is not None and old.key == (view.name, view.type)
-        new = label_features(view, old if old is not None and unchanged else None)
-        vector = _quantised(view)
         if old is not None:
-            if unchanged and _equal(old.vector, vector):
-                return
             self._unlink(label)
-        self.index(label, new, vector, same_words=unchanged)
+        self.index(label, new, same_words=old is not None and old.key == new.key)
 
-    def index(self, label: int, new: LabelFeatures, vector: Quantised | None, *, same_words: bool = False) -> None:
+    def index(self, label: int, new: Label, *, same_words: bool = False) -> None:
         """Insert a label, and note that `judge` has to score its pairs, and `settle` its cluster."""
-        if label not in self._state._profiles:
+        if label not in self._state._labels:
             self._new.add(label)
-        self._blocks_changed.update(self.insert(label, new, vector, same_words=same_words))
+        self._blocks_changed.update(self.insert(label, new, same_words=same_words))
         if self._state._synonyms is not None:
             self._neighbourhoods_changed.update(self._state._synonyms.put(label, {}, synonym_keys(new)))
         self._touched.add(label)
         self._unjudged.add(label)
 
-    def insert(
-        self, label: int, new: LabelFeatures, vector: Quantised | None, *, same_words: bool = False
-    ) -> Iterable[BlockKey]:
-        """Insert a label, with its vector, into the blocks, and return those that opened or closed. `same_words`: its
-        words are indexed already.
+    def insert(self, label: int, new: Label, *, same_words: bool = False) -> Iterable[BlockKey]:
+        """Insert a label into the blocks, and return those that opened or closed. `same_words`: its words are indexed
+        already.
         """
-        self._state._profiles[label] = new
-        return self._state._blocks.put(label, None if same_words else lexical_keys(new), vector_keys(new, vector))
+        self._state._labels[label] = new
+        words, vector = signature_of(new), rounded_mean(new)
+        return self._state._blocks.put(label, None if same_words else lexical_keys(words), vector_keys(words, vector))
 
     def judge(self) -> None:
         """Score the candidates of every indexed label, and the pairs of blocks that opened or closed."""
@@ -255,8 +255,8 @@ class _Update:
 
     def _similar(self, pairs: set[Pair]) -> set[Pair]:
         """Return the pairs whose vectors are similar enough, and those that were until now."""
-        profiles, by_context = self._state._profiles, self._state._by_context
-        vectors = {label: profiles[label].vector for label in {label for pair in pairs for label in pair}}
+        labels, by_context = self._state._labels, self._state._by_context
+        vectors = {number: rounded_mean(labels[number]) for number in {number for pair in pairs for number in pair}}
         unit = {label: vector.astype(np.float32) for label, vector in vectors.items() if vector is not None}
         return {
             (a, b)
@@ -289,26 +289,26 @@ class _Update:
         return ClusterChange(_sorted(before - after), _sorted(after - before), added, removed)
 
     def _cluster(self, region: set[int], links: list[ClusterLink]) -> list[frozenset[int]]:
-        profiles, verdicts = self._state._profiles, self._state._verdicts
+        labels, verdicts = self._state._labels, self._state._verdicts
         if not links:
             return [frozenset((label,)) for label in region]
-        keys: dict[int, LabelKey] = {label: profiles[label].key for label in region}
+        keys: dict[int, LabelKey] = {label: labels[label].key for label in region}
         linked = self._state._links
         sure = clusters.drop_ambiguous_links(
             links,
-            lambda x, y: y in linked.get(x, ()) or isinstance(score_pair(profiles[x], profiles[y], verdicts), Proposal),
+            lambda x, y: y in linked.get(x, ()) or isinstance(score_pair(labels[x], labels[y], verdicts), Proposal),
         )
         return clusters.linkage(
             region,
             sure,
             keys,
-            lambda x, y: cannot_link_reason(profiles[x], profiles[y]) is not None,
+            lambda x, y: cannot_link_reason(signature_of(labels[x]), signature_of(labels[y])) is not None,
         )
 
     def _region(self) -> set[int]:
         """Return all live labels connected to a touched one by proposed links."""
-        links, profiles = self._state._links, self._state._profiles
-        waiting = [label for label in self._touched if label in profiles]
+        links, labels = self._state._links, self._state._labels
+        waiting = [label for label in self._touched if label in labels]
         region = set(waiting)
         while waiting:
             for other in links.get(waiting.pop(), ()):
@@ -324,7 +324,7 @@ class _Update:
         self._blocks_changed.update(state._blocks.remove(label))
         if state._synonyms is not None:
             self._neighbourhoods_changed.update(state._synonyms.remove(label))
-        del state._profiles[label]
+        del state._labels[label]
 
     def _unlink(self, label: int) -> None:
         self._touched.add(label)
@@ -392,14 +392,6 @@ def _ordered(a: int, b: int) -> Pair:
 def _drop(links: dict[int, dict[int, ClusterLink]], label: int, other: int) -> None:
     if (others := links.get(label)) is not None and others.pop(other, None) is not None and not others:
         del links[label]
-
-
-def _quantised(view: LabelView) -> Quantised | None:
-    return None if view.vector is None else quantise(view.vector)
-
-
-def _equal(a: Quantised | None, b: Quantised | None) -> bool:
-    return a is b if a is None or b is None else bool(np.array_equal(a, b))
 
 
 def _sorted(found: set[frozenset[int]]) -> tuple[frozenset[int], ...]:

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from graphtide.graph.resolution import LabelView, Resolver, normalise
 from graphtide.graph.resolution.blocking import lexical_keys, roles_compatible, vector_keys
-from graphtide.graph.resolution.pair_scoring import LabelFeatures, Proposal, assess_pair, label_features, score_pair
+from graphtide.graph.resolution.pair_scoring import Label, Proposal, assess_pair, rounded_mean, score_pair, signature_of
 from graphtide.graph.resolution.synonyms.scoring import assess_synonym
 from graphtide.infra.models.local.static_embedder import StaticEmbedder
 
@@ -105,7 +105,7 @@ def measure_pairs(vectors: Mapping[str, NDArray[np.float32]]) -> dict[str, PairR
     judged: dict[str, list[tuple[str, str, bool, bool, bool]]] = {"tune": [], "held": []}
     for line in _PAIRS.read_text().splitlines():
         row = json.loads(line)
-        a, b = (label_features(LabelView(normalise(row[side]), "", vectors[row[side]])) for side in ("a", "b"))
+        a, b = (LabelView(normalise(row[side]), "", vectors[row[side]]) for side in ("a", "b"))
         near = a.key == b.key or _are_candidates(a, b)
         same = a.key == b.key or (near and isinstance(score_pair(a, b, {}), Proposal))
         judged[half_of(row["a"], row["b"])].append((row["a"], row["b"], row["same"], same, near))
@@ -127,8 +127,9 @@ def _report(rows: list[tuple[str, str, bool, bool, bool]]) -> PairReport:
     return PairReport(len(rows), positive, right / max(proposed, 1), right / positive, found / positive, wrong)
 
 
-def _are_candidates(a: LabelFeatures, b: LabelFeatures) -> bool:
-    one, other = (lexical_keys(p) | vector_keys(p, p.vector) for p in (a, b))
+def _are_candidates(a: Label, b: Label) -> bool:
+    words = [(signature_of(label), rounded_mean(label)) for label in (a, b)]
+    one, other = (lexical_keys(of) | vector_keys(of, vector) for of, vector in words)
     return any(roles_compatible(one[key], other[key]) for key in one.keys() & other.keys())
 
 
@@ -165,7 +166,6 @@ def measure_synonyms(names: list[str], vectors: dict[str, NDArray[np.float32]]) 
             resolver.update({i: views[i] for i in range(start, min(start + _BATCH, len(views)))})
         spent = (time.process_time() - began) / len(views) * 1e6
         yield f"{len(views):,} names: {spent:.0f} us, {len(resolver.unchecked()) / len(views):.2f} questions for each"
-    features = {i: label_features(view) for i, view in views.items()}
     matrix = np.stack([vectors[name] for name in names])
     found, draw = set(resolver.unchecked()), random.Random(1)
     for floor in (0.6, 0.7, 0.8):
@@ -177,9 +177,7 @@ def measure_synonyms(names: list[str], vectors: dict[str, NDArray[np.float32]]) 
         ]
         some = draw.sample(similar, min(2000, len(similar)))
         worth = [
-            (a, b)
-            for a, b in some
-            if assess_synonym(features[a], features[b]) and assess_pair(features[a], features[b]) is None
+            (a, b) for a, b in some if assess_synonym(views[a], views[b]) and assess_pair(views[a], views[b]) is None
         ]
         share = sum(pair in found for pair in worth) / max(1, len(worth))
         yield f"pairs worth a question, cosine {floor} and more: {share:.2f} found"

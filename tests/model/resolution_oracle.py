@@ -15,14 +15,14 @@ from graphtide.graph.resolution import blocking
 from graphtide.graph.resolution.cannot_link import cannot_link_reason
 from graphtide.graph.resolution.clusters import MAX_MEANINGS
 from graphtide.graph.resolution.pair_scoring import (
-    LabelFeatures,
     LabelView,
     PairKey,
     Proposal,
     Verdict,
-    label_features,
     pair_key,
+    rounded_mean,
     score_pair,
+    signature_of,
 )
 
 Pair = tuple[int, int]
@@ -34,7 +34,7 @@ class NaiveResolver:
     def __init__(self, verdicts: Mapping[PairKey, Verdict] | None = None, *, all_pairs: bool = False) -> None:
         self._verdicts = dict(verdicts or {})
         self._all_pairs = all_pairs
-        self._live: dict[int, LabelFeatures] = {}
+        self._live: dict[int, LabelView] = {}
         self._clusters: list[set[int]] = []
         self._proposals: dict[Pair, Proposal] = {}
         self._awaiting: set[Pair] = set()
@@ -45,7 +45,7 @@ class NaiveResolver:
             if view is None:
                 del self._live[label]
             else:
-                self._live[label] = label_features(view)
+                self._live[label] = view
         self._compute()
 
     def decide(self, pair: Pair, verdict: bool) -> None:
@@ -88,7 +88,11 @@ class NaiveResolver:
         if self._all_pairs:
             return pairs
         keys = {
-            label: {**blocking.lexical_keys(p), **blocking.vector_keys(p, p.vector)} for label, p in self._live.items()
+            label: {
+                **blocking.lexical_keys(words := signature_of(view)),
+                **blocking.vector_keys(words, rounded_mean(view)),
+            }
+            for label, view in self._live.items()
         }
         sizes = Counter(key for its in keys.values() for key in its)
         return [
@@ -117,4 +121,4 @@ class NaiveResolver:
         return -self._proposals[pair].score_milli, pair_key(self._live[pair[0]], self._live[pair[1]])
 
     def _conflict(self, x: int, y: int) -> bool:
-        return cannot_link_reason(self._live[x], self._live[y]) is not None
+        return cannot_link_reason(signature_of(self._live[x]), signature_of(self._live[y])) is not None

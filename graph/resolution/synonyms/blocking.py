@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphtide.graph.resolution.blocking import EQUAL, Keys
-from graphtide.graph.resolution.pair_scoring import LabelFeatures
+from graphtide.graph.resolution.pair_scoring import Label, rounded_mean, signature_of
 from graphtide.graph.resolution.similarity import Quantised
 from graphtide.graph.resolution.synonyms.scoring import is_eligible
 
@@ -28,12 +28,12 @@ TREES = 12
 DEPTHS = (0, 4, 6, 8, 10, 12, 15, 20)
 
 
-def synonym_keys(label: LabelFeatures) -> Keys:
+def synonym_keys(label: Label) -> Keys:
     """Return the keys of a label's paths; none for a label without a vector or one that names nothing by itself.
 
     Cost: `TREES * max(DEPTHS) * d` multiplications.
     """
-    if not is_eligible(label) or (vector := label.vector) is None:
+    if not is_eligible(signature_of(label)) or (vector := rounded_mean(label)) is None:
         return {}
     return path_keys(vector)
 

@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from graphtide.graph.resolution.cannot_link import cannot_link_reason
 from graphtide.graph.resolution.label_features import Signature
-from graphtide.graph.resolution.pair_scoring import JUDGED_PENALTY, Borderline, LabelFeatures, Proposal
+from graphtide.graph.resolution.pair_scoring import (
+    JUDGED_PENALTY,
+    Borderline,
+    Label,
+    Proposal,
+    rounded_mean,
+    signature_of,
+)
 from graphtide.graph.resolution.similarity import LONGEST, STEP, cosine_milli
 
 RULE = "synonym"
@@ -28,15 +35,19 @@ def is_similar(a: NDArray[np.float32], b: NDArray[np.float32]) -> bool:
     return int(np.dot(a, b)) * 1000 // (STEP * STEP) >= MIN_COSINE_MILLI
 
 
-def assess_synonym(a: LabelFeatures, b: LabelFeatures) -> Borderline | None:
+def assess_synonym(a: Label, b: Label) -> Borderline | None:
     """Return the link that a judge's positive verdict justifies; None for a pair that is not worth a question.
 
     Both must be of one type, or one type unknown, and have vectors with a cosine of `MIN_COSINE_MILLI` or more. A pair
     that a cannot-link constraint separates is never asked about. The score is below that of any decision by words.
     """
-    if (a.type and b.type and a.type != b.type) or a.vector is None or b.vector is None:
+    type_, other = a.key[1], b.key[1]
+    if type_ and other and type_ != other:
         return None
-    cosine = cosine_milli(a.vector, b.vector)
-    if cosine < MIN_COSINE_MILLI or cannot_link_reason(a, b) is not None:
+    first, second = rounded_mean(a), rounded_mean(b)
+    if first is None or second is None:
+        return None
+    cosine = cosine_milli(first, second)
+    if cosine < MIN_COSINE_MILLI or cannot_link_reason(signature_of(a), signature_of(b)) is not None:
         return None
     return Borderline(Proposal(RULE, cosine // 2 - JUDGED_PENALTY, -1), by_context=True)

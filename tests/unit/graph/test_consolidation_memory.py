@@ -5,13 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-import numpy as np
 import pytest
 
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.consolidation.stored_rows import ViewVectors
 from graphtide.graph.records import GraphDelta
-from graphtide.graph.resolution.similarity import quantise
+from graphtide.graph.resolution import Resolver
 from graphtide.graph.vector_store import stored
 from graphtide.graph.vector_sum import bytes_of
 from graphtide.graph.view import LiveView
@@ -78,35 +77,43 @@ def test_statements_and_evidence_of_one_weight_hold_it_once() -> None:
         assert len(weights) > len({id(weight) for weight in weights}) == len(set(weights))
 
 
-@pytest.mark.usefixtures("vector_form")
-def test_the_resolver_holds_no_vector_of_a_label_whose_mentions_have_one() -> None:
-    """Entity resolution computes such a label's mean from the sum's own vector, with the bits of a stored one."""
+def test_the_resolver_holds_the_labels_themselves() -> None:
+    """It has no copy of a name or a vector, and no words: after changes and deletions, and after a restart."""
     world, _ = grown(4)
-    labels, features = world.writer._tables.labels, world.writer._resolver._profiles
-    alike = [number for number, label in labels.items() if label.same is not None]
-    assert alike and len(features) == len(labels)
-    for number in alike:
-        mean, feature = labels[number].mean(), features[number]
-        assert feature.vector_source is labels[number].same
-        vector = feature.vector
-        assert (vector is None) == (mean is None)
-        assert vector is None or mean is None or np.array_equal(vector, quantise(mean))
+    world.change("d3", "d7")
+    restored = Consolidator.restore(snapshot_of(world.live))
+    for writer in (world.writer, restored):
+        labels, resolver = writer._tables.labels, writer._resolver
+        assert len(labels) == len(resolver._labels) > 10
+        assert all(resolver._labels[number] is label for number, label in labels.items())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_resolver_follows_labels_that_change(seed: int) -> None:
+    """After each of some new documents, edits and deletions: the candidates and clusters of a new resolver."""
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    world = RandomWorld(rng)
+    for revision in range(1, 25):
+        name = f"d{rng.randrange(6)}"
+        if name in world.live and rng.random() < 0.3:
+            world.change(name)
+        else:
+            world.change(random_extraction(rng, name, revision, world.live.get(name)))
+        labels, resolver, clean = world.writer._tables.labels, world.writer._resolver, Resolver()
+        clean.update(dict(labels.items()))
+        assert set(resolver.borderline()) == set(clean.borderline())
+        for number in labels:
+            assert resolver.cluster_of(number) == clean.cluster_of(number)
+            assert resolver._blocks.candidates(number) == clean._blocks.candidates(number)
 
 
 @pytest.mark.usefixtures("vector_form")
-def test_sums_and_means_of_mentions_that_differ_are_stored_bytes() -> None:
-    """Those of the write model and those that entity resolution compares, wherever vectors are."""
+def test_sums_of_mentions_that_differ_are_stored_bytes() -> None:
+    """Those of the write model, wherever vectors are."""
     world, _ = grown(4)
-    form, features = type(stored(b"vector")), world.writer._resolver._profiles
-    sums = {number: label for number, label in world.writer._tables.labels.items() if label.same is None}
-    assert sums
-    for number, label in sums.items():
-        mean, source = label.mean(), features[number].vector_source
-        assert type(label._wide) is form
-        assert (source is None) == (mean is None)
-        if mean is not None:
-            assert isinstance(source, np.ndarray) and isinstance(source.base, form)
-            assert np.array_equal(source, quantise(mean))
+    sums = [label for label in world.writer._tables.labels.values() if label.same is None]
+    assert sums and all(type(label._wide) is type(stored(b"vector")) for label in sums)
 
 
 @pytest.mark.usefixtures("vector_form")

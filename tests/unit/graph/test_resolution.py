@@ -15,7 +15,7 @@ from graphtide.graph.resolution import LabelView, Resolver, blocking, normalise
 from graphtide.graph.resolution import resolver as resolver_module
 from graphtide.graph.resolution.cannot_link import cannot_link_reason
 from graphtide.graph.resolution.label_features import parse_label
-from graphtide.graph.resolution.pair_scoring import Borderline, LabelFeatures, Proposal, assess_pair, label_features
+from graphtide.graph.resolution.pair_scoring import Borderline, Label, Proposal, assess_pair
 from graphtide.graph.resolution.similarity import cosine_milli, match_rule, may_match, quantise
 from tests.bench import core_resolution
 from tests.bench.core_resolution import find_data, load_vectors, measure_pairs, static_vectors
@@ -225,7 +225,7 @@ def test_verdict_links_no_pair_whose_block_closed_before_it_arrived(monkeypatch:
 def test_labels_share_the_traits_that_are_equal() -> None:
     """Features that many labels have in common are one object, and a label's own ones fit in a hundred bytes."""
     names = [normalise(name) for name in ("Lake Garda", "Red River", "Blue Ridge")]
-    labels = [label_features(LabelView(name, "place", None)) for name in names]
+    labels = [parse_label(name, "place") for name in names]
     assert len({id(label.traits) for label in labels}) == 1
     assert all(sys.getsizeof(label) <= 100 for label in labels)
 
@@ -272,8 +272,9 @@ def test_rules_are_tried_on_no_candidates_without_a_common_word(monkeypatch: pyt
     """Labels that share a block because their vectors are alike are compared by rules only if they share a word."""
     compared = list[tuple[str, str]]()
 
-    def assess(a: LabelFeatures, b: LabelFeatures) -> Proposal | Borderline | None:
-        compared.append((min(a.name, b.name), max(a.name, b.name)))
+    def assess(a: Label, b: Label) -> Proposal | Borderline | None:
+        one, other = sorted((a.key[0], b.key[0]))
+        compared.append((one, other))
         return assess_pair(a, b)
 
     monkeypatch.setattr(resolver_module, "assess_pair", assess)

@@ -13,7 +13,6 @@ from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.digest import differences
 from graphtide.graph.records import DocumentChange, DocumentInfo, Extraction
 from graphtide.graph.resolution import LabelView, PairQuestion, Resolver
-from graphtide.graph.resolution.pair_scoring import label_features
 from graphtide.graph.resolution.synonyms.blocking import MAX_NEIGHBOURS, synonym_keys
 from graphtide.graph.resolution.synonyms.scoring import assess_synonym
 from tests.support.extractions import unit
@@ -165,8 +164,7 @@ def _view(rng: random.Random, label: int, groups: int = 6) -> LabelView:
 
 
 def _naive(live: dict[int, LabelView]) -> set[tuple[int, int]]:
-    features = {label: label_features(view) for label, view in live.items()}
-    keys = {label: set(synonym_keys(found)) for label, found in features.items()}
+    keys = {label: set(synonym_keys(view)) for label, view in live.items()}
     sizes: dict[str, int] = {}
     for its in keys.values():
         for key in its:
@@ -175,5 +173,5 @@ def _naive(live: dict[int, LabelView]) -> set[tuple[int, int]]:
         (a, b)
         for a, b in combinations(sorted(live), 2)
         if any(sizes[key] <= MAX_NEIGHBOURS for key in keys[a] & keys[b])
-        and assess_synonym(features[a], features[b]) is not None
+        and assess_synonym(live[a], live[b]) is not None
     }

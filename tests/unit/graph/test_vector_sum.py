@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from graphtide.graph.vector_sum import SCALE, VectorSum, WideBytes, bytes_of, mean_of_means, vector_of
+from graphtide.graph.vector_sum import SCALE, VectorSum, WideBytes, _unit, bytes_of, mean_of_means, vector_of
 
 DIMENSIONS = 3
 coordinates = st.floats(width=16, allow_nan=False, allow_infinity=False)
@@ -165,6 +165,25 @@ def test_mean_has_the_same_bits_however_often_a_vector_was_added_and_however_the
     mean = around.mean()
     read = VectorSum.from_bytes(around.to_bytes()).mean()
     assert mean is not None and read is not None and mean.tobytes() == read.tobytes()
+
+
+def test_mean_is_that_of_the_quotient_only_where_no_coordinate_has_a_remainder() -> None:
+    """Whatever the coordinates with a remainder are: the first, the last, or none."""
+    seed = int(np.random.default_rng().integers(1 << 32))
+    print(f"seed {seed}")
+    rng = np.random.default_rng(seed)
+    for _ in range(300):
+        count = int(rng.integers(2, 6))
+        rows = rng.standard_normal((count, 20)).astype(np.float16)
+        rows[1:, rng.random(20) < rng.choice((0.0, 0.9, 1.0))] = 0
+        rows[0] = (rows[0].astype(np.float64) * SCALE // count * count / SCALE).astype(np.float16)
+        total = _sum(list(rows))
+        exact = total._total()
+        whole = exact // count if not (exact % count).any() else exact
+        expected = (whole.astype(np.float64) / np.sqrt((whole.astype(np.float64) ** 2).sum())).astype(np.float32)
+        mean = total.mean()
+        assert mean is not None and np.allclose(mean, expected, rtol=1e-6)
+        assert mean.tobytes() == _unit(whole.astype(np.float64)).tobytes()  # type: ignore[union-attr]
 
 
 def test_equal_vectors_are_held_once() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from graphtide.graph.consolidation import Consolidator, judged_labels, signed_counts
+from graphtide.graph.consolidation import Consolidator, signed_counts
 from graphtide.graph.records import ChunkContribution, DocumentChange, DocumentInfo, Extraction
 from graphtide.graph.text.place import PassageKind, Place
 from graphtide.infra.models.local.chunker import SemanticChunker
@@ -185,13 +185,12 @@ async def test_equal_strings_of_a_decoded_record_are_one_object(whole: Extractio
 async def test_contributions_counted_in_slices_give_the_delta_of_one_count(
     whole: Extraction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A new document, and an edit of it, with slices of three units and one kept mean."""
+    """A new document, and an edit of it, with slices of three units."""
     new = await extract(replace(DOCUMENT, text=TEXT[900:] + "\n\nBob met Ada."), 2, models(), ExtractionLimits())
     changes = [DocumentChange("d", None, whole)], [DocumentChange("d", whole, new)], [DocumentChange("d", new, None)]
     at_once = Consolidator("g")
     expected = [encode(at_once.apply(change)) for change in changes]
     monkeypatch.setattr(signed_counts, "COUNTED_UNITS", 3)
-    monkeypatch.setattr(judged_labels, "KEPT_VIEWS", 1)
     sliced = Consolidator("g")
     assert [encode(sliced.apply(change)) for change in changes] == expected
 
