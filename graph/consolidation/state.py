@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from graphtide.graph.consolidation.signed_counts import LabelKey, Triple
 from graphtide.graph.int_sets import EMPTY, IntSet, excluding, including, shared_int
@@ -19,6 +19,10 @@ StatementKey = tuple[int, str, int]
 """Subject label, predicate, object label."""
 EdgeKey = tuple[int, int]
 """The entities of an edge, by node, the smaller first."""
+
+
+_CASES: tuple[Callable[[str], str], ...] = (str.title, str.capitalize, str.upper)
+"""Spellings of a name that a label computes instead of holding them: most have one of these."""
 
 
 class IdAllocator:
@@ -61,7 +65,7 @@ class LabelState(VectorSum):
         self.number, self.node = number, node
         self.name, self.type = key
         self.statements: IntSet = EMPTY
-        self._forms: str | Counter[str] = ""
+        self._forms: str | Callable[[str], str] | Counter[str] = ""
 
     @property
     def key(self) -> LabelKey:
@@ -77,15 +81,22 @@ class LabelState(VectorSum):
     def forms(self) -> Counter[str]:
         """Return a copy of the mentions by spelling."""
         stored = self._forms
-        if isinstance(stored, str):
-            return Counter({stored: self.mentions} if self.mentions else {})
-        return stored.copy()
+        if isinstance(stored, Counter):
+            return stored.copy()
+        form = stored if isinstance(stored, str) else stored(self.key[0])
+        return Counter({form: self.mentions} if self.mentions else {})
 
     @forms.setter
     def forms(self, counts: Counter[str]) -> None:
-        """Hold the positive counts; a single spelling without one, because it has all mentions."""
+        """Hold the positive counts; a single spelling without one, because it has all mentions, and as a function of
+        the name where it is one.
+        """
         kept = +counts
-        self._forms = next(iter(kept), "") if len(kept) < 2 else kept
+        if len(kept) > 1:
+            self._forms = kept
+            return
+        form, name = next(iter(kept), ""), self.key[0]
+        self._forms = name if form == name else next((how for how in _CASES if how(name) == form), form)
 
 
 class StatementState(VectorSum):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 
 from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.consolidation.state import LabelState
 from graphtide.graph.consolidation.stored_rows import ViewVectors
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.resolution import Resolver
@@ -106,6 +108,25 @@ def test_the_resolver_follows_labels_that_change(seed: int) -> None:
         for number in labels:
             assert resolver.cluster_of(number) == clean.cluster_of(number)
             assert resolver._blocks.candidates(number) == clean._blocks.candidates(number)
+
+
+def test_a_label_holds_no_spelling_that_is_its_name_in_another_case() -> None:
+    """A single spelling is the name itself or a function of it; counts are those given, whatever the spelling."""
+    for name, form in (("ada lovelace", "Ada Lovelace"), ("a city", "A city"), ("ibm", "IBM"), ("straße", "STRASSE")):
+        label = LabelState(0, (name, "person"))
+        for spelling in (form, name, "ada LoveLace", "mcCall"):
+            label._count = 3
+            label.forms = Counter({spelling: 3})
+            assert label.forms == {spelling: 3}
+            label.forms = Counter({spelling: 2, "other": 1})
+            assert label.forms == {spelling: 2, "other": 1}
+        label.forms = Counter({form: 3})
+        assert callable(label._forms)
+        label.forms = Counter({bytes(name, "utf-8").decode(): 3})
+        assert id(label._forms) == id(name)
+        label._count = 0
+        label.forms = Counter()
+        assert label.forms == {}
 
 
 @pytest.mark.usefixtures("vector_form")
