@@ -90,7 +90,7 @@ def _expand(view: LiveView, center: int, hops: int, limit: int) -> tuple[dict[in
             edges = view.neighbours.get(node, {})
             kept = edges.items()
             if len(edges) > EDGES_PER_NODE:
-                kept = dict(sorted(edges.items(), key=lambda item: -item[1].weight)[:EDGES_PER_NODE]).items()
+                kept = dict(sorted(edges.items(), key=lambda item: (-item[1].weight, item[0]))[:EDGES_PER_NODE]).items()
             for other, edge in kept:
                 if other not in distance:
                     strongest[other] = max(edge.weight, strongest.get(other, 0))

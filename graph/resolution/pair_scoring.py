@@ -26,7 +26,7 @@ Verdict = int
 """A judge's verdict as it is stored (`synonyms/questions.py`): odd when the two labels denote one entity."""
 
 
-class Label(Protocol):
+class ResolvableLabel(Protocol):
     """One live label: an object of the caller, to which the resolver refers and of which it holds no copy."""
 
     @property
@@ -80,7 +80,7 @@ KEPT_SIGNATURES = 8_192
 _signature = lru_cache(maxsize=KEPT_SIGNATURES)(parse_label)
 
 
-def signature_of(label: Label) -> Signature:
+def signature_of(label: ResolvableLabel) -> Signature:
     """Return the words of a label, which are parsed unless they are among the last used ones."""
     return _signature(*label.key)
 
@@ -90,18 +90,20 @@ def rounded(mean: NDArray[np.float32] | None) -> Quantised | None:
     return None if mean is None else quantise(mean)
 
 
-def rounded_mean(label: Label) -> Quantised | None:
+def rounded_mean(label: ResolvableLabel) -> Quantised | None:
     """Return the rounded mean of a label. Cost: some operations on a vector."""
     return rounded(label.mean())
 
 
-def pair_key(a: Label, b: Label) -> PairKey:
+def pair_key(a: ResolvableLabel, b: ResolvableLabel) -> PairKey:
     """Return the key of a pair's verdict, equal in both orders."""
     first, second = a.key, b.key
     return (first, second) if first <= second else (second, first)
 
 
-def score_pair(a: Label, b: Label, verdicts: Mapping[PairKey, Verdict]) -> Proposal | Borderline | None:
+def score_pair(
+    a: ResolvableLabel, b: ResolvableLabel, verdicts: Mapping[PairKey, Verdict]
+) -> Proposal | Borderline | None:
     """Score one pair by rules and verdicts; `Borderline` while a verdict is missing."""
     found = assess_pair(a, b)
     if not isinstance(found, Borderline):
@@ -112,7 +114,7 @@ def score_pair(a: Label, b: Label, verdicts: Mapping[PairKey, Verdict]) -> Propo
     return found.link if verdict & 1 else None
 
 
-def assess_pair(a: Label, b: Label) -> Proposal | Borderline | None:
+def assess_pair(a: ResolvableLabel, b: ResolvableLabel) -> Proposal | Borderline | None:
     """Assess one pair by rules. The score is the mean of the lexical and the vector similarity, in thousandths."""
     relation = match_rule(signature_of(a), signature_of(b))
     if relation is None:

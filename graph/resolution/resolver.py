@@ -28,10 +28,10 @@ from graphtide.graph.resolution.changes import ClusterChange, SameAs
 from graphtide.graph.resolution.clusters import ClusterLink
 from graphtide.graph.resolution.pair_scoring import (
     Borderline,
-    Label,
     LabelKey,
     PairKey,
     Proposal,
+    ResolvableLabel,
     Verdict,
     assess_pair,
     pair_key,
@@ -61,13 +61,13 @@ class Resolver:
         joined = any(fingerprint_of(verdict) and is_same(verdict) for verdict in self._verdicts.values())
         self._synonyms = Blocks(MAX_NEIGHBOURS) if synonyms or joined else None
         self._by_context = ContextPairs()
-        self._labels: NumberTable[Label] = NumberTable()
+        self._labels: NumberTable[ResolvableLabel] = NumberTable()
         self._blocks = Blocks()
         self._links: dict[int, dict[int, ClusterLink]] = {}
         self._awaiting: dict[int, set[int]] = {}
         self._clusters: dict[int, frozenset[int]] = {}  # clusters of two or more labels
 
-    def update(self, changed: Mapping[int, Label | None]) -> ClusterChange:
+    def update(self, changed: Mapping[int, ResolvableLabel | None]) -> ClusterChange:
         """Add new and changed labels, and remove those that are None.
 
         Call it once for each document, after the labels' means are known. An object may change its mean only before a
@@ -101,7 +101,7 @@ class Resolver:
         return work.settle()
 
     def restore(
-        self, labels: Iterable[tuple[int, Label]], links: Iterable[SameAs], awaiting: Iterable[Pair] = ()
+        self, labels: Iterable[tuple[int, ResolvableLabel]], links: Iterable[SameAs], awaiting: Iterable[Pair] = ()
     ) -> None:
         """Rebuild the state from stored labels, all stored links and the pairs that awaited a verdict.
 
@@ -205,7 +205,7 @@ class _Update:
         self._blocks_changed: set[BlockKey] = set()
         self._neighbourhoods_changed: set[BlockKey] = set()
 
-    def replace(self, label: int, new: Label | None) -> None:
+    def replace(self, label: int, new: ResolvableLabel | None) -> None:
         """Replace a label by a new one, or follow its new mean, and retract everything derived from the old one."""
         old = self._state._labels.get(label)
         if new is None:
@@ -215,7 +215,7 @@ class _Update:
             self._unlink(label)
         self.index(label, new, same_words=old is not None and old.key == new.key)
 
-    def index(self, label: int, new: Label, *, same_words: bool = False) -> None:
+    def index(self, label: int, new: ResolvableLabel, *, same_words: bool = False) -> None:
         """Insert a label, and note that `judge` has to score its pairs, and `settle` its cluster."""
         if label not in self._state._labels:
             self._new.add(label)
@@ -225,7 +225,7 @@ class _Update:
         self._touched.add(label)
         self._unjudged.add(label)
 
-    def insert(self, label: int, new: Label, *, same_words: bool = False) -> Iterable[BlockKey]:
+    def insert(self, label: int, new: ResolvableLabel, *, same_words: bool = False) -> Iterable[BlockKey]:
         """Insert a label into the blocks, and return those that opened or closed. `same_words`: its words are indexed
         already.
         """

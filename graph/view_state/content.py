@@ -198,7 +198,7 @@ def row_tables(source: RowSource, *, vectors: bool = False) -> dict[str, Iterato
         return TripleRow(number, *fields, b"", vector(row), version)
 
     def edges(u: int, ends: Neighbours) -> list[EdgeRow]:
-        return [EdgeRow(u, v, edge.weight, edge.trussness) for v, edge in ends.items() if u < v]
+        return [EdgeRow(u, v, edge.weight, edge.trussness) for v, edge in sorted(ends.items()) if u < v]
 
     return {
         "documents": source.each("documents", lambda _, row: row),

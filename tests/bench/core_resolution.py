@@ -32,7 +32,14 @@ from numpy.typing import NDArray
 
 from graphtide.graph.resolution import LabelView, Resolver, normalise
 from graphtide.graph.resolution.blocking import lexical_keys, roles_compatible, vector_keys
-from graphtide.graph.resolution.pair_scoring import Label, Proposal, assess_pair, rounded_mean, score_pair, signature_of
+from graphtide.graph.resolution.pair_scoring import (
+    Proposal,
+    ResolvableLabel,
+    assess_pair,
+    rounded_mean,
+    score_pair,
+    signature_of,
+)
 from graphtide.graph.resolution.synonyms.scoring import assess_synonym
 from graphtide.infra.models.local.static_embedder import StaticEmbedder
 
@@ -127,7 +134,7 @@ def _report(rows: list[tuple[str, str, bool, bool, bool]]) -> PairReport:
     return PairReport(len(rows), positive, right / max(proposed, 1), right / positive, found / positive, wrong)
 
 
-def _are_candidates(a: Label, b: Label) -> bool:
+def _are_candidates(a: ResolvableLabel, b: ResolvableLabel) -> bool:
     words = [(signature_of(label), rounded_mean(label)) for label in (a, b)]
     one, other = (lexical_keys(of) | vector_keys(of, vector) for of, vector in words)
     return any(roles_compatible(one[key], other[key]) for key in one.keys() & other.keys())

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphtide.graph.resolution.blocking import EQUAL, Keys
-from graphtide.graph.resolution.pair_scoring import Label, rounded_mean, signature_of
+from graphtide.graph.resolution.pair_scoring import ResolvableLabel, rounded_mean, signature_of
 from graphtide.graph.resolution.similarity import Quantised
 from graphtide.graph.resolution.synonyms.scoring import is_eligible
 
@@ -28,7 +28,7 @@ TREES = 12
 DEPTHS = (0, 4, 6, 8, 10, 12, 15, 20)
 
 
-def synonym_keys(label: Label) -> Keys:
+def synonym_keys(label: ResolvableLabel) -> Keys:
     """Return the keys of a label's paths; none for a label without a vector or one that names nothing by itself.
 
     Cost: `TREES * max(DEPTHS) * d` multiplications.

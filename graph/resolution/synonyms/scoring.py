@@ -13,8 +13,8 @@ from graphtide.graph.resolution.label_features import Signature
 from graphtide.graph.resolution.pair_scoring import (
     JUDGED_PENALTY,
     Borderline,
-    Label,
     Proposal,
+    ResolvableLabel,
     rounded_mean,
     signature_of,
 )
@@ -35,7 +35,7 @@ def is_similar(a: NDArray[np.float32], b: NDArray[np.float32]) -> bool:
     return int(np.dot(a, b)) * 1000 // (STEP * STEP) >= MIN_COSINE_MILLI
 
 
-def assess_synonym(a: Label, b: Label) -> Borderline | None:
+def assess_synonym(a: ResolvableLabel, b: ResolvableLabel) -> Borderline | None:
     """Return the link that a judge's positive verdict justifies; None for a pair that is not worth a question.
 
     Both must be of one type, or one type unknown, and have vectors with a cosine of `MIN_COSINE_MILLI` or more. A pair

@@ -15,7 +15,7 @@ from graphtide.graph.resolution import LabelView, Resolver, blocking, normalise
 from graphtide.graph.resolution import resolver as resolver_module
 from graphtide.graph.resolution.cannot_link import cannot_link_reason
 from graphtide.graph.resolution.label_features import parse_label
-from graphtide.graph.resolution.pair_scoring import Borderline, Label, Proposal, assess_pair
+from graphtide.graph.resolution.pair_scoring import Borderline, Proposal, ResolvableLabel, assess_pair
 from graphtide.graph.resolution.similarity import cosine_milli, match_rule, may_match, quantise
 from tests.bench import core_resolution
 from tests.bench.core_resolution import find_data, load_vectors, measure_pairs, static_vectors
@@ -272,7 +272,7 @@ def test_rules_are_tried_on_no_candidates_without_a_common_word(monkeypatch: pyt
     """Labels that share a block because their vectors are alike are compared by rules only if they share a word."""
     compared = list[tuple[str, str]]()
 
-    def assess(a: Label, b: Label) -> Proposal | Borderline | None:
+    def assess(a: ResolvableLabel, b: ResolvableLabel) -> Proposal | Borderline | None:
         one, other = sorted((a.key[0], b.key[0]))
         compared.append((one, other))
         return assess_pair(a, b)
