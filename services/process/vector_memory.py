@@ -22,10 +22,12 @@ from graphtide.services.process.background_tasks import start, stop
 SPILL_EVERY_S = 2.0
 RELEASING_ROUNDS = 9
 """Rounds from a move on that drop pages of files: for 16 seconds after it, until its indexes are built."""
+RELEASES = 8
+"""Times in such a round: what is read meanwhile maps 64 KiB around it."""
 MANY_BYTES = 1 << 20
 """Change of all vectors that counts as a move: a chunk of a large process takes 16 MiB."""
 MAX_RELEASED_BYTES = 256 << 20
-"""Files whose pages one round drops: some 65,000 pages, with the interpreter lock held."""
+"""Files whose pages one call drops: some 65,000 pages at most, with the interpreter lock held."""
 MIN_FREE_BYTES = 256 << 20
 """Free space that files of vectors leave to the database in the same folder, which stops at 64 MiB."""
 RETRY_AFTER_S = 60.0
@@ -84,7 +86,10 @@ async def spill_now_and_then(folder: Path, every_s: float = SPILL_EVERY_S, retry
     """
     failed, quiet_rounds, bytes_known = False, RELEASING_ROUNDS, 0
     while True:
-        await asyncio.sleep(retry_s if failed else every_s)
+        if failed:
+            await asyncio.sleep(retry_s)
+        else:
+            await _pause(every_s, releasing=quiet_rounds < RELEASING_ROUNDS)
         try:
             moved = await asyncio.to_thread(spill, folder, MIN_FREE_BYTES)
         except OSError as error:
@@ -101,5 +106,10 @@ async def spill_now_and_then(folder: Path, every_s: float = SPILL_EVERY_S, retry
         failed, live_bytes = False, vector_memory().live_bytes
         many = moved or abs(live_bytes - bytes_known) >= MANY_BYTES
         quiet_rounds, bytes_known = (0, live_bytes) if many else (quiet_rounds + 1, bytes_known)
-        if quiet_rounds < RELEASING_ROUNDS:
+
+
+async def _pause(seconds: float, *, releasing: bool) -> None:
+    for _ in range(RELEASES if releasing else 1):
+        if releasing:
             await asyncio.to_thread(release, MAX_RELEASED_BYTES)
+        await asyncio.sleep(seconds / (RELEASES if releasing else 1))

@@ -120,7 +120,8 @@ async def test_pages_of_files_are_dropped_in_the_round_of_a_move_and_in_eight_af
 
     def drop(max_bytes: int) -> int:
         assert max_bytes > 0
-        course.append("dropped")
+        if course[-1] != "dropped":
+            course.append("dropped")
         return MIB
 
     monkeypatch.setattr(subject, "spill", move)
