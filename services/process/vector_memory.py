@@ -22,7 +22,7 @@ from graphtide.services.process.background_tasks import start, stop
 SPILL_EVERY_S = 2.0
 RELEASING_ROUNDS = 9
 """Rounds from a move on that drop pages of files: for 16 seconds after it, until its indexes are built."""
-RELEASES = 8
+RELEASES = 20
 """Times in such a round: what is read meanwhile maps 64 KiB around it."""
 MANY_BYTES = 1 << 20
 """Change of all vectors that counts as a move: a chunk of a large process takes 16 MiB."""
