@@ -178,12 +178,12 @@ class Arena {
         return chunk.data + slot * chunk.stride;
     }
 
-    // A sixteenth of all chunks, at most 16 MiB: the system bounds the number of mappings of a process (65,530). For
-    // varied sizes a sixteenth of the pool's, since each of some twenty pools has a chunk that is not full.
+    // A sixty-fourth of all chunks, at most 16 MiB: the system bounds the number of mappings of a process (65,530), and
+    // each size has a chunk that is not full. For varied sizes a sixteenth of the pool's, since there are some twenty.
     std::size_t chunk_bytes(const Pool &pool, std::size_t stride, bool varied) const {
         std::size_t bytes = least_bytes(varied);
         const std::size_t all = varied ? pool.bytes : bytes_;
-        while (bytes < kLargest && bytes * 32 <= all) bytes *= 2;
+        while (bytes < kLargest && bytes * (varied ? 32 : 128) <= all) bytes *= 2;
         return std::max(bytes, (kLeastSlots * stride + kPage - 1) / kPage * kPage);
     }
 
