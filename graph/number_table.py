@@ -127,18 +127,20 @@ class KeyGroups(MutableMapping[Key, IntSet]):
 class PairCounts(Pairs, MutableMapping[tuple[int, int], int]):
     """A mapping from pairs of numbers, each 0 to 2**32 - 1, to counts, 1 to 2**63 - 1; other values raise ValueError.
 
-    Cost of a lookup: that of a `dict`. Iteration has no order, and sees the entries of its start.
+    Cost of a lookup: that of a `dict`. Iteration is in the order of the pairs, and sees the entries of its start. (In
+    the order of their hashes, a table made of them would have all of them in a few of its slots while it grows.)
     """
 
     __slots__ = ()
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        """Yield the pairs. Memory: 24 bytes an entry."""
+        """Yield the pairs in ascending order. Memory: 32 bytes an entry; cost: a sort of them."""
         return (pair for pair, _ in self.items())
 
     def items(self) -> Iterator[tuple[tuple[int, int], int]]:  # type: ignore[override]
-        """Yield the entries. Memory: 24 bytes an entry."""
+        """Yield the entries by ascending pair. Memory: 32 bytes an entry; cost: a sort of them."""
         rows = np.frombuffer(self.rows(), np.int64).reshape(-1, 3)
+        order = np.lexsort((rows[:, 1], rows[:, 0]))
         for start in range(0, len(rows), BLOCK):
-            for u, v, count in rows[start : start + BLOCK].tolist():
+            for u, v, count in rows[order[start : start + BLOCK]].tolist():
                 yield (u, v), count

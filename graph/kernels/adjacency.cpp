@@ -77,8 +77,8 @@ struct Iterator {
     PyObject_HEAD
     Row* row;
     Number count;
-    Number slot;
     Part part;
+    packed::Walk walk;
 };
 
 PyTypeObject table_type = {PyVarObject_HEAD_INIT(nullptr, 0)};
@@ -332,9 +332,10 @@ PyObject* new_iterator(PyObject* self, Part part) {
     Iterator* made = PyObject_New(Iterator, &iterator_type);
     if (!made) return nullptr;
     made->row = row_of(Py_NewRef(self));
-    made->count = static_cast<Number>(row_length(self));
-    made->slot = 0;
+    const Node* node = node_of(self);
+    made->count = node ? node->count : 0;
     made->part = part;
+    made->walk = packed::Walk(node ? node->capacity() : 0);
     return reinterpret_cast<PyObject*>(made);
 }
 
@@ -365,12 +366,12 @@ PyObject* following(PyObject* self) {
     auto* at = reinterpret_cast<Iterator*>(self);
     auto* row = reinterpret_cast<PyObject*>(at->row);
     Node* node = node_of(row);
-    if (at->count != row_length(row)) {
+    if (at->count != (node ? node->count : 0) || at->walk.capacity() != (node ? node->capacity() : 0)) {
         PyErr_SetString(PyExc_RuntimeError, "the node's number of neighbours changed during iteration");
         return nullptr;
     }
-    while (node && at->slot < node->capacity()) {
-        const Edge& found = node->slots()[at->slot++];
+    while (!at->walk.ended()) {
+        const Edge& found = node->slots()[at->walk.next()];
         if (found.key == FREE) continue;
         if (at->part == Part::keys) return PyLong_FromUnsignedLong(found.key);
         if (at->part == Part::values) return edge_of(at->row->table, found);

@@ -32,7 +32,7 @@ struct Iterator {
     PyObject_HEAD
     Set* set;
     Number count;
-    Number slot;
+    packed::Walk walk;
 };
 
 struct Few {
@@ -151,18 +151,18 @@ PyObject* iterate(PyObject* self) {
     if (!made) return nullptr;
     made->set = reinterpret_cast<Set*>(Py_NewRef(self));
     made->count = set_of(self)->count;
-    made->slot = 0;
+    made->walk = packed::Walk(set_of(self)->capacity);
     return reinterpret_cast<PyObject*>(made);
 }
 
 PyObject* following(PyObject* self) {
     auto* at = reinterpret_cast<Iterator*>(self);
-    if (at->count != at->set->count) {
+    if (at->count != at->set->count || at->walk.capacity() != at->set->capacity) {
         PyErr_SetString(PyExc_RuntimeError, "the set changed size during iteration");
         return nullptr;
     }
-    while (at->slot < at->set->capacity) {
-        const Number number = at->set->slots[at->slot++].key;
+    while (!at->walk.ended()) {
+        const Number number = at->set->slots[at->walk.next()].key;
         if (number != FREE) return PyLong_FromUnsignedLong(number);
     }
     return nullptr;

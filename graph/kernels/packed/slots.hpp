@@ -3,11 +3,15 @@
 // A record is a trivial struct that begins with its `key`. Up to FEW records fill an array without a gap, so that a few
 // take no more than their bytes. Above, one to two fifths of the slots are free, and a change costs O(1) amortised.
 // Invariant: no free slot lies between the home of a record and its place, in cyclic order.
+//
+// Records in the order of their slots are in the order of their homes in a table of any other size. One that grows by
+// them would have all of them in a few of its slots, and a change of it would cost as much as it has records. So who
+// lists records for others takes a `Walk`.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <new>
+#include <numeric>
 
 namespace packed {
 
@@ -81,5 +85,31 @@ void vacate(Record* slots, Number capacity, Number gap) {
 
 // Whether `left` records must move to fewer slots when one is removed.
 inline bool sparse(Number left, Number capacity) { return left <= FEW || left < capacity / 10 * 3; }
+
+// The places of all slots, each once: those next to each other in it are far from each other in the table. O(1) a place.
+class Walk {
+  public:
+    explicit Walk(Number capacity) : capacity_(capacity), left_(capacity) {
+        if (capacity <= FEW) return;
+        step_ = static_cast<Number>(capacity * std::uint64_t{0x9E3779B1} >> 32);
+        while (std::gcd(step_, capacity) != 1) ++step_;
+    }
+
+    Number capacity() const { return capacity_; }
+    bool ended() const { return !left_; }
+
+    // The next place; the walk must not have ended.
+    Number next() {
+        const Number found = at_;
+        at_ = at_ < capacity_ - step_ ? at_ + step_ : at_ - (capacity_ - step_);
+        --left_;
+        return found;
+    }
+
+  private:
+    Number capacity_, left_;
+    Number step_ = 1;
+    Number at_ = 0;
+};
 
 }  // namespace packed
