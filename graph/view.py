@@ -21,6 +21,7 @@ from graphtide.graph.algorithms.yield_points import with_yields
 from graphtide.graph.communities import CommunityChange, Hierarchy, HierarchyReplica
 from graphtide.graph.identity import entity_id
 from graphtide.graph.int_sets import EMPTY, excluding, including
+from graphtide.graph.number_table import KeyGroups
 from graphtide.graph.records import (
     EdgeRow,
     GraphDelta,
@@ -171,7 +172,16 @@ class LiveView(ViewContent):
         else:
             self._linked.pop(label, None)
 
+    def _hold_name(self, name: str, label: int) -> None:
+        if isinstance(self.names, KeyGroups):
+            self.names.include(name, label)
+        else:
+            self.names[name] = including(self.names.get(name, EMPTY), label)
+
     def _forget_name(self, name: str, label: int) -> None:
+        if isinstance(self.names, KeyGroups):
+            self.names.exclude(name, label)
+            return
         left = excluding(self.names[name], label)
         if left:
             self.names[name] = left
@@ -185,7 +195,7 @@ class LiveView(ViewContent):
             if label is None:
                 name = spelled.get(row.name, row.name)
                 self.labels[row.label] = ViewLabel(name, row.type, row.node, row.mentions)
-                self.names[name] = including(self.names.get(name, EMPTY), row.label)
+                self._hold_name(name, row.label)
                 self.new_names.add(name)
                 continue
             if label.node != row.node:

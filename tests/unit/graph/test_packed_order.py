@@ -79,6 +79,22 @@ def test_a_table_made_of_what_another_lists_costs_as_much(
     assert sorted(listed(make(entries))) == sorted(plain)
 
 
+def test_members_are_removed_in_any_order_at_the_same_cost() -> None:
+    """In the order of their homes, those that are left would fill a part of the slots that they are moved to."""
+
+    def removal(order: list[int]) -> Callable[[], None]:
+        def work() -> None:
+            members, edges = number_set(range(COUNT)), hub(range(COUNT))
+            for number in order:
+                members.discard(number)
+                edges.remove(0, number)
+            assert len(members) == len(edges) == 0
+
+        return work
+
+    assert seconds(removal(list(number_set(range(COUNT))))) < 10 * seconds(removal(list(range(COUNT))))
+
+
 def test_counts_are_listed_in_order() -> None:
     """Whatever the order of their insertion: so are edges in a saved write model."""
     pairs = [(number * 7_919 % 1_009, number * 31 % 17) for number in range(1_000)]
