@@ -1,5 +1,5 @@
 // hnswlib 0.8.0, hnswlib/hnswalg.h (https://github.com/nmslib/hnswlib, Apache License 2.0; see LICENSE.hnswlib),
-// with these changes, which leave the algorithm as it is:
+// with these changes, which leave the algorithm as it is but for the last one:
 // - An element's data is a Slot, which refers to a vector that its owner holds: slots_ replaces the copies of vectors,
 //   and index files hold links alone. The vector that a search compares with may be another form of the inserted one.
 // - Labels are 0, 1, 2, ... in the order of insertion: they are the numbers of elements, and are stored in files alone.
@@ -11,6 +11,7 @@
 //   links of candidates, and the vectors of links that are chosen anew.
 // - Slots may refer to codes of vectors (codes.hpp), which the owner makes.
 // - A slot says whether its element is deleted; only files have a mark beside the links.
+// - An element whose search for neighbours meets deleted elements alone is linked to these.
 #pragma once
 
 #include "visited_list_pool.hpp"
@@ -197,7 +198,7 @@ class HierarchicalNSW {
     }
 
     std::priority_queue<std::pair<dist_t, tableint>, std::vector<std::pair<dist_t, tableint>>, CompareByFirst>
-    searchBaseLayer(tableint ep_id, const void *data_point, int layer) {
+    searchBaseLayer(tableint ep_id, const void *data_point, int layer, bool deletedToo = false) {
         VisitedList *vl = visited_list_pool_->getFreeVisitedList();
         vl_type *visited_array = vl->mass;
         vl_type visited_array_tag = vl->curV;
@@ -207,7 +208,7 @@ class HierarchicalNSW {
         std::priority_queue<std::pair<dist_t, tableint>, std::vector<std::pair<dist_t, tableint>>, CompareByFirst> candidateSet;
 
         dist_t lowerBound;
-        if (!isMarkedDeleted(ep_id)) {
+        if (deletedToo || !isMarkedDeleted(ep_id)) {
             dist_t dist = fstdistfunc_(data_point, getDataByInternalId(ep_id), dist_func_param_);
             top_candidates.emplace(dist, ep_id);
             lowerBound = dist;
@@ -240,7 +241,7 @@ class HierarchicalNSW {
                 if (top_candidates.size() < ef_construction_ || lowerBound > dist1) {
                     candidateSet.emplace(-dist1, candidate_id);
                     if (layer == 0) links_.fetch(candidate_id);
-                    if (!isMarkedDeleted(candidate_id))
+                    if (deletedToo || !isMarkedDeleted(candidate_id))
                         top_candidates.emplace(dist1, candidate_id);
 
                     if (top_candidates.size() > ef_construction_)
@@ -865,6 +866,8 @@ class HierarchicalNSW {
                     if (top_candidates.size() > ef_construction_)
                         top_candidates.pop();
                 }
+                // All elements that are reachable from here may be deleted: then the way to the new one leads over them.
+                if (top_candidates.empty()) top_candidates = searchBaseLayer(currObj, data_point, level, true);
                 currObj = mutuallyConnectNewElement(data_point, cur_c, top_candidates, level, false);
             }
         } else {

@@ -68,6 +68,24 @@ def test_index_is_rebuilt_when_too_much_of_it_is_dead(index: HnswIndex) -> None:
     assert index.statistics().live == 400
 
 
+@pytest.mark.parametrize("seed", [19, 33, 47])
+def test_a_vector_comes_again_after_all_copies_of_it_were_removed(seed: int) -> None:
+    """Copies link to each other alone: once they are dead, a search for a place for the vector meets no live label."""
+    print("seed", seed)
+    rng = np.random.default_rng(seed)
+    graph = HnswGeneration(32, HnswParameters(links=4, build_width=10, search_width=10), 100)
+    count = int(rng.integers(300, 900))
+    graph.put(list(range(count)), list(rng.normal(size=(count, 32)).astype(np.float16)))
+    for turn in range(6):
+        vector = rng.normal(size=32).astype(np.float16)
+        copies = range(10_000, 10_000 + int(rng.integers(50, 250)))
+        graph.put(list(copies), [vector.copy() for _ in copies])
+        graph.remove(np.array(copies))
+        graph.put([20_000 + turn], [vector])
+        found = graph.search(vector.astype(np.float32)[None], 1)
+        assert found.ids.tolist() == [[20_000 + turn]]
+
+
 def test_search_finds_everything_when_tombstones_cut_the_graph() -> None:
     """With nearly all labels dead and no rebuild, a search still returns k: labels beyond the links are scanned."""
     index = HnswIndex(
