@@ -144,12 +144,10 @@ Node* node_of(const Table* table, Py_ssize_t number) {
     return number >= 0 && number < table->bound && table->nodes[number].count ? &table->nodes[number] : nullptr;
 }
 
-bool widen(Table* table, Py_ssize_t capacity) {
-    Node* nodes = PyMem_Resize(table->nodes, Node, capacity);
-    if (!nodes) {
-        PyErr_NoMemory();
-        return false;
-    }
+// Change the room for nodes; false, with no error set and everything as it is, without memory.
+bool resize(Table* table, Py_ssize_t capacity) {
+    auto* nodes = static_cast<Node*>(PyMem_Realloc(table->nodes, static_cast<std::size_t>(capacity) * sizeof(Node)));
+    if (!nodes) return false;
     table->nodes = nodes;
     table->capacity = capacity;
     return true;
@@ -184,7 +182,10 @@ bool move(Node& node, Number left, Number but, const Edge* added) {
 }
 
 bool put(Table* table, Number number, const Edge& edge) {
-    if (number >= table->capacity && !widen(table, Py_ssize_t{number} + number / 8 + 4)) return false;
+    if (number >= table->capacity && !resize(table, Py_ssize_t{number} + number / 8 + 4)) {
+        PyErr_NoMemory();
+        return false;
+    }
     while (table->bound <= number) table->nodes[table->bound++].count = 0;
     Node& node = table->nodes[number];
     const Number capacity = node.capacity();
@@ -211,7 +212,8 @@ bool take_out(Table* table, Node& node, Number slot) {
     }
     table->count -= left == 0;
     while (table->bound && !table->nodes[table->bound - 1].count) --table->bound;
-    return table->bound >= table->capacity / 4 || widen(table, table->bound + table->bound / 8 + 4);
+    if (table->bound < table->capacity / 4) resize(table, table->bound + table->bound / 8 + 4);  // or the room stays
+    return true;
 }
 
 PyObject* put_edge(PyObject* self, PyObject* const* given, Py_ssize_t count) {

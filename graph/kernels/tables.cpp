@@ -10,19 +10,20 @@
 
 namespace {
 
+// Change the room for objects; false, with no error set and everything as it is, without memory.
 bool resize(Table* table, Py_ssize_t capacity) {
-    PyObject** items = PyMem_Resize(table->items, PyObject*, capacity);
-    if (!items) {
-        PyErr_NoMemory();
-        return false;
-    }
-    table->items = items;
+    void* items = PyMem_Realloc(table->items, static_cast<std::size_t>(capacity) * sizeof(PyObject*));
+    if (!items) return false;
+    table->items = static_cast<PyObject**>(items);
     table->capacity = capacity;
     return true;
 }
 
 bool insert(Table* table, Py_ssize_t number, PyObject* value) {
-    if (number >= table->capacity && !resize(table, number + number / 8 + 4)) return false;
+    if (number >= table->capacity && !resize(table, number + number / 8 + 4)) {
+        PyErr_NoMemory();
+        return false;
+    }
     while (table->bound <= number) table->items[table->bound++] = nullptr;
     PyObject* old = table->items[number];
     Py_INCREF(value);
@@ -32,14 +33,13 @@ bool insert(Table* table, Py_ssize_t number, PyObject* value) {
     return true;
 }
 
-bool remove(Table* table, Py_ssize_t number) {
+void remove(Table* table, Py_ssize_t number) {
     PyObject* old = table->items[number];
     table->items[number] = nullptr;
     --table->count;
     while (table->bound && !table->items[table->bound - 1]) --table->bound;
-    const bool resized = table->bound >= table->capacity / 4 || resize(table, table->bound + table->bound / 8 + 4);
+    if (table->bound < table->capacity / 4) resize(table, table->bound + table->bound / 8 + 4);  // or the room stays
     Py_DECREF(old);  // last, because it may run code
-    return resized;
 }
 
 PyObject* subscript(PyObject* self, PyObject* key) {
@@ -54,7 +54,7 @@ int assign(PyObject* self, PyObject* key, PyObject* value) {
     if (number == -2) return -1;
     if (!value) {
         if (!held(table_of(self), number)) return missing(key), -1;
-        return remove(table_of(self), number) ? 0 : -1;
+        return remove(table_of(self), number), 0;
     }
     if (number == -1) {
         PyErr_Format(PyExc_OverflowError, "the number %S of a row is not from 0 to 2**32 - 1", key);
