@@ -10,7 +10,8 @@ to 23 bytes, where a `dict` with its tuples takes some 100.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -69,12 +70,25 @@ class KeyIndex(Index[Key, T], MutableMapping[Key, int]):
         return (self._key(self._rows[number]) for number in self.numbers())
 
 
-class KeyGroups(MutableMapping[Key, IntSet]):
+class Groups(Mapping[Key, IntSet]):
+    """The numbers of the rows of each key."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def include(self, key: Key, number: int) -> None:
+        """Add a number that the key does not have."""
+
+    @abstractmethod
+    def exclude(self, key: Key, number: int) -> None:
+        """Remove a number of a key. Raises KeyError if the key has none."""
+
+
+class KeyGroups(Groups[Key]):
     """A mapping from the keys of a table's rows to the numbers of all rows of that key.
 
-    `KeyGroups(rows, "name")` has as key of a row its attribute `name`. A set that is read is a value of its own: a
-    change of it has no effect until it is assigned. Cost of a lookup or an assignment: the rows of the key, some 70 ns
-    each; `include` and `exclude` compare numbers alone, 1 ns each.
+    `KeyGroups(rows, "name")` has as key of a row its attribute `name`. A set that is read is a copy. Cost of a lookup:
+    the rows of the key, some 70 ns each; `include` and `exclude` compare numbers alone, 1 ns each.
 
     Invariant: as of a KeyIndex, a row is inserted before its key, and its key removed before the row.
     """
@@ -101,28 +115,15 @@ class KeyGroups(MutableMapping[Key, IntSet]):
     def __contains__(self, key: object) -> bool:
         return key in self._index
 
-    def __setitem__(self, key: Key, members: IntSet) -> None:
-        before, after = set(self._index.numbers_of(key)), set(members)
-        for number in after - before:
-            self._index.add(key, number)
-        for number in before - after:
-            self._index.remove(key, number)
-        self._count += bool(after) - bool(before)
-
     def include(self, key: Key, number: int) -> None:
-        """Add a number that the key does not have, of a row in the table."""
+        """Add the number of a row in the table; see Groups."""
         self._count += key not in self._index
         self._index.add(key, number)
 
     def exclude(self, key: Key, number: int) -> None:
-        """Remove a number of a key, before its row. Raises KeyError if the key does not have it."""
+        """Remove a number of a key, before its row. Raises KeyError if the key does not have it; see Groups."""
         self._index.remove(key, number)
         self._count -= key not in self._index
-
-    def __delitem__(self, key: Key) -> None:
-        if key not in self._index:
-            raise KeyError(key)
-        self[key] = ()
 
     def __iter__(self) -> Iterator[Key]:
         """Yield the keys, each once. Cost: the entries, of which a list is made."""

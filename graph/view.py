@@ -21,7 +21,6 @@ from graphtide.graph.algorithms.yield_points import with_yields
 from graphtide.graph.communities import CommunityChange, Hierarchy, HierarchyReplica
 from graphtide.graph.identity import entity_id
 from graphtide.graph.int_sets import EMPTY, excluding, including
-from graphtide.graph.number_table import KeyGroups
 from graphtide.graph.records import (
     EdgeRow,
     GraphDelta,
@@ -153,7 +152,7 @@ class LiveView(ViewContent):
                 label = self.labels[end]
                 label.statements = excluding(label.statements, number)
         for number in gone.labels:
-            self._forget_name(self.labels[number].name, number)
+            self.names.exclude(self.labels[number].name, number)
             del self.labels[number]
             self._linked.pop(number, None)
         self.edge_count -= len(gone.edges)
@@ -172,22 +171,6 @@ class LiveView(ViewContent):
         else:
             self._linked.pop(label, None)
 
-    def _hold_name(self, name: str, label: int) -> None:
-        if isinstance(self.names, KeyGroups):
-            self.names.include(name, label)
-        else:
-            self.names[name] = including(self.names.get(name, EMPTY), label)
-
-    def _forget_name(self, name: str, label: int) -> None:
-        if isinstance(self.names, KeyGroups):
-            self.names.exclude(name, label)
-            return
-        left = excluding(self.names[name], label)
-        if left:
-            self.names[name] = left
-        else:
-            del self.names[name]
-
     def _take_labels(self, rows: Iterable[LabelRow], spelled: Mapping[str, str]) -> None:
         """Insert or change labels. A name that a mention of the delta has, too, is the string of the mention."""
         for row in with_yields(rows):
@@ -195,7 +178,7 @@ class LiveView(ViewContent):
             if label is None:
                 name = spelled.get(row.name, row.name)
                 self.labels[row.label] = ViewLabel(name, row.type, row.node, row.mentions)
-                self._hold_name(name, row.label)
+                self.names.include(name, row.label)
                 self.new_names.add(name)
                 continue
             if label.node != row.node:

@@ -25,7 +25,7 @@ from graphtide.graph.reports.fingerprint import CommunityFingerprints
 from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import IndexVersions, LiveView, VectorIndexes
 from graphtide.graph.view_state.adjacency import AdjacencyOverlay
-from graphtide.graph.view_state.overlay import Overlay, Writing, own_ints
+from graphtide.graph.view_state.overlay import GroupsOverlay, Overlay, Writing, own_ints
 from graphtide.graph.view_state.tables import OwnTables, ViewChunk
 from graphtide.graph.view_state.tables import ViewTables as FingerprintTables
 
@@ -91,7 +91,7 @@ class EarlierView(LiveView):
         self.text_bytes = present.text_bytes
         self.chunk_numbers = Overlay(present.chunk_numbers, writing)
         self.labels = Overlay(present.labels, writing, own.label)
-        self.names = Overlay(present.names, writing, own_ints)
+        self.names = GroupsOverlay(present.names, writing)
         self.statements = Overlay(present.statements, writing, own.statement)
         self.entities = Overlay(present.entities, writing, own.entity)
         self.entity_nodes = Overlay(present.entity_nodes, writing)

@@ -19,7 +19,7 @@ from graphtide.graph.communities import HierarchyReplica
 from graphtide.graph.digest.live import LiveDigest
 from graphtide.graph.int_sets import IntSet
 from graphtide.graph.learning.followers import Followers
-from graphtide.graph.number_table import KeyGroups, KeyIndex, NumberTable
+from graphtide.graph.number_table import Groups, KeyGroups, KeyIndex, NumberTable
 from graphtide.graph.records import (
     ChunkRow,
     DocumentRow,
@@ -94,7 +94,7 @@ class ViewContent:
         """UTF-8 bytes of all passages."""
         self.chunk_numbers: MutableMapping[str, int] = {}
         self.labels: MutableMapping[int, ViewLabel] = (labels := NumberTable[ViewLabel]())
-        self.names: MutableMapping[str, IntSet] = KeyGroups(labels, "name")
+        self.names: Groups[str] = KeyGroups(labels, "name")
         self.statements: MutableMapping[int, ViewStatement] = NumberTable()
         self.entities: MutableMapping[int, ViewEntity] = (entities := NumberTable[ViewEntity]())
         self.entity_nodes: MutableMapping[str, int] = KeyIndex(entities, "id")

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequenc
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar, cast
 
-from graphtide.graph.int_sets import FEW_TYPES, IntSet, PatchedSet
+from graphtide.graph.int_sets import EMPTY, FEW_TYPES, IntSet, PatchedSet, excluding, including
+from graphtide.graph.number_table import Groups
 from graphtide.graph.numbered_ints import NumberedInts
 
 Key = TypeVar("Key")
@@ -97,6 +98,28 @@ class Overlay(MutableMapping[Key, Value]):
 
     def __len__(self) -> int:
         return self._size
+
+
+class GroupsOverlay(Overlay[Key, IntSet], Groups[Key]):
+    """Groups over others. Cost of a change: O(1), amortised."""
+
+    __slots__ = ()
+
+    def __init__(self, below: Mapping[Key, IntSet], writing: Writing) -> None:
+        """Create groups that equal those below."""
+        super().__init__(below, writing, own_ints)
+
+    def include(self, key: Key, number: int) -> None:
+        """See Groups.include."""
+        self[key] = including(self.get(key) or EMPTY, number)
+
+    def exclude(self, key: Key, number: int) -> None:
+        """See Groups.exclude."""
+        left = excluding(self[key], number)
+        if left:
+            self[key] = left
+        else:
+            del self[key]
 
 
 class OverlayInts(NumberedInts):

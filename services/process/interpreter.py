@@ -1,4 +1,4 @@
-"""Settings of the interpreter and of the memory allocator for a process that serves requests beside CPU-bound threads.
+"""Settings of the interpreter and of the memory allocator for a process with CPU-bound threads.
 
 Nothing here changes a result. The invariant: the event loop waits for a thread that computes for a tenth of the
 interpreter's default time, and memory that large requests occupied is returned to the system.
@@ -20,7 +20,7 @@ collection holds the interpreter lock: one of 20,000 objects took up to 20 ms, o
 object is examined as often as with fewer and larger ones."""
 ARENAS = 2
 """Heaps of malloc. By default eight for each core, each of which keeps its own free memory: a database in a process of
-its own user took 105 MiB for half a megabyte of prose, and 48 with two heaps."""
+its own user takes 101 MiB for half a megabyte of prose, and 46 with two heaps."""
 MMAP_BYTES = 1 << 20
 """Size from which malloc maps a block of its own, which is unmapped when it is freed. By default the threshold grows
 to 32 MB."""

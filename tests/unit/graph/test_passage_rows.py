@@ -120,7 +120,7 @@ def test_names_and_sentences_of_the_passage_are_held_once() -> None:
 
 
 LETTERS = ("a", "b", " ", "\u00e9", "\u0416", "\u2013", "\U0001f600", "\ud83d", "\ude00", "\0")
-"""Of one to four bytes in UTF-8, and surrogates, two of which are not one letter."""
+"""Letters of one to four bytes in UTF-8, and lone surrogates: two of them are not decoded as one letter."""
 
 
 @pytest.mark.parametrize("size", [0, 1, 30, 70_000])

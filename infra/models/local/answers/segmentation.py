@@ -14,7 +14,8 @@ from graphtide.graph.text.place import PassageKind
 from graphtide.infra.documents.speakers import speakers_of
 from graphtide.infra.models.local.answers.log_entries import entries_of
 from graphtide.infra.models.local.answers.units import PUNCTUATION, Cell, Unit, UnitKind
-from graphtide.infra.models.local.answers.values.dates import Day, days_in
+from graphtide.infra.models.local.answers.values.dates import Day
+from graphtide.infra.models.local.answers.values.passage_days import day_of, named_years
 from graphtide.infra.models.local.answers.words import STOP_WORDS, keys_of, words_of
 from graphtide.infra.models.local.english.lexical.text import ends_with_letter, sentences_of
 from graphtide.streams.model_ports import ContextPassage
@@ -89,7 +90,7 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
     place = passage.place
     head_keys = keys_of(" ".join(place.headings))
     title_keys = keys_of(passage.title) | keys_of(passage.doc_id.translate(PUNCTUATION))
-    day = _day(passage)
+    day = day_of(passage)
     lists_changes = _lists_changes(passage)
     introduction = _Introduction(place.lead_in)
     previous: Unit | None = None
@@ -125,7 +126,7 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
             label, label_block, label_keys = own, unit.block, unit.keys
         elif label:
             unit.label, unit.lead_keys = label, unit.lead_keys | label_keys
-        unit.lead_keys |= keys_of(unit.speaker) | _named_years(unit)
+        unit.lead_keys |= keys_of(unit.speaker) | named_years(unit.text, unit.date[0])
         unit.names = _names(unit)
         follows = unit.kind is not UnitKind.ROW or place.kind is not PassageKind.TABLE
         if previous is not None and previous.kind is not UnitKind.ROW and follows:
@@ -135,19 +136,6 @@ def _passage_units(passage: ContextPassage, origin: int) -> list[Unit]:
     for unit in units:
         unit.near_keys = whole if unit.kind is not UnitKind.ROW or place.kind is not PassageKind.TABLE else frozenset()
     return units
-
-
-def _named_years(unit: Unit) -> frozenset[str]:
-    """Return the years that a sentence names by their distance from its date: 2025 for "last year" in 2026."""
-    year = unit.date[0]
-    return (
-        frozenset(str(year + _YEARS[found.lower()]) for found in _YEAR_NAMED.findall(unit.text)) if year else _NO_KEYS
-    )
-
-
-_NO_KEYS = frozenset[str]()
-_YEARS = {"this": 0, "last": -1, "next": 1}
-_YEAR_NAMED = re.compile(r"\b(this|last|next) year\b", re.IGNORECASE)
 
 
 class _Introduction:
@@ -237,41 +225,6 @@ def _names(unit: Unit) -> frozenset[str]:
         if (word.coded and (len(word.text) > 3 or any(c.isalpha() for c in word.text)) and ":" not in word.text)
         or (word.capital and word.text.lower() not in STOP_WORDS)
     )  # fmt: skip
-
-
-def _day(passage: ContextPassage) -> tuple[int, int, int]:
-    """Return the date of a passage: that of its innermost heading that names one, else that of its document."""
-    document = next(iter(days_in(passage.occurred_at[:10])), (0, 0, 0))
-    if document == (0, 0, 0) and passage.occurred_at[:4].isdigit():
-        part = passage.occurred_at[5:7]
-        document = (int(passage.occurred_at[:4]), int(part) if part.isdigit() else 0, 0)
-    texts = (*reversed(passage.place.headings), passage.title)
-    for text in texts:
-        for year, month, day in days_in(text):
-            return year or document[0] or _first_year(texts) or _only_year((*texts, _path(passage))), month, day
-    return document
-
-
-def _first_year(texts: Sequence[str]) -> int:
-    """Return the first year that a date of the texts names: "10 April" below "Diary, April 2025" is of 2025."""
-    return next((year for text in texts for year, _, _ in days_in(text) if year), 0)
-
-
-def _path(passage: ContextPassage) -> str:
-    """Return the path that identifies the document, without the ending of its name."""
-    path = passage.doc_id.partition("#")[0]
-    return path.removesuffix(PurePosixPath(path).suffix)
-
-
-def _only_year(texts: Sequence[str]) -> int:
-    """Return the only year in the texts, as in "Autumn 2024" or `2025-season.txt`; 0 if there are several
-    or none.
-    """
-    found = {int(year) for text in texts for year in _YEAR_ALONE.findall(text)}
-    return found.pop() if len(found) == 1 else 0
-
-
-_YEAR_ALONE = re.compile(r"(?<![\w.,-])(?:19[5-9]|20[0-4])[0-9](?![\w.,/])")
 
 
 def _raw_units(passage: ContextPassage, origin: int) -> Iterator[Unit]:
