@@ -15,6 +15,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,6 +45,8 @@ class AppendedRecords:
     records: Sequence[ConsumedRecord]
 
 
+READ_BYTES = 8 << 20
+"""Values from which a read ends: 64 extractions of large documents have 200 MB."""
 _RECENT = (DOCUMENTS, EXTRACTIONS, DELTAS)
 _FROM = (
     "FROM topics JOIN records"
@@ -133,7 +136,7 @@ class SqliteLog:
         )
 
     async def read(self, topic: str, start: int, limit: int) -> list[ConsumedRecord]:
-        """Return up to `limit` untrimmed records from offset `start` on."""
+        """Return up to `limit` untrimmed records from offset `start` on, fewer once they have READ_BYTES."""
         first = max(start, self._trimmed.get(topic, 0))
         recent = self.recent.read(topic, first, limit)
         if recent is not None:
@@ -286,12 +289,14 @@ def _first(connection: sqlite3.Connection, topic: str, start: int) -> int | None
 def _read(connection: sqlite3.Connection, topic: str, start: int, limit: int) -> list[ConsumedRecord]:
     large = f"length(value) >= {LARGE_BYTES}"
     columns = f"position, appended_ms, record_key, headers, iif({large}, NULL, value), iif({large}, key, NULL)"
-    rows = connection.execute(f"SELECT {columns} {_FROM}", (start, topic, limit)).fetchall()
-    found = []
-    for offset, at, key, headers, small, row in rows:
-        value = small if row is None else large_values.read(connection, _TABLE, _VALUE, row)
-        record = Record(key, value, _headers_in(headers) if headers else ())
-        found.append(ConsumedRecord(Position(PARTITION, offset), at, record))
+    found, size = list[ConsumedRecord](), 0
+    with closing(connection.execute(f"SELECT {columns} {_FROM}", (start, topic, limit))) as rows:
+        for offset, at, key, headers, small, row in rows:
+            value = small if row is None else large_values.read(connection, _TABLE, _VALUE, row)
+            record = Record(key, value, _headers_in(headers) if headers else ())
+            found.append(ConsumedRecord(Position(PARTITION, offset), at, record))
+            if (size := size + len(value or b"")) >= READ_BYTES:
+                break
     return found
 
 

@@ -11,7 +11,7 @@ from graphtide.graph.records import GraphDelta
 from graphtide.streams.checkpoints.model_checkpoints import ModelCheckpoints
 from graphtide.streams.consolidate.batches import STAGE
 from graphtide.streams.consolidate.outbox_relay import OutboxRelay
-from graphtide.streams.consolidate.partition_buffer import HEAVY_BYTES, PartitionBuffer
+from graphtide.streams.consolidate.partition_buffer import HEAVY_BYTES, MAX_WAITING_BYTES, PartitionBuffer
 from graphtide.streams.consolidate.partitions.dependencies import Announce
 from graphtide.streams.consolidate.partitions.writer import PartitionWriter
 from graphtide.streams.consolidate.write_models import MAX_WRITE_MODELS
@@ -50,6 +50,8 @@ class ConsolidateSettings:
     announce: Announce = notice_records
     outbox: Outbox | None = None
     heavy_bytes: int = HEAVY_BYTES
+    max_waiting_bytes: int = MAX_WAITING_BYTES
+    """Values of records that a partition holds before they are applied; others are read again when it is their turn."""
     tombstones: Ledger | None = None
     """The ledger, where the documents of a deleted graph get tombstones in `documents`."""
     overwritten: Overwritten | None = None
@@ -72,7 +74,11 @@ class PartitionWorker:
         self, writer: PartitionWriter, relay: OutboxRelay | None, settings: ConsolidateSettings, changed: asyncio.Event
     ) -> None:
         self.writer = writer
-        self.inbox = PartitionBuffer(heavy_bytes=settings.heavy_bytes)
+        self.inbox = PartitionBuffer(
+            heavy_bytes=settings.heavy_bytes,
+            fetch=writer.read_again,
+            max_waiting_bytes=settings.max_waiting_bytes,
+        )
         self.trouble = ""
         self.stopped = ""
         """The graph whose stored rows block the partition; "" for none."""

@@ -48,7 +48,7 @@ from graphtide.streams.consolidate.partitions.watermark import PartitionWatermar
 from graphtide.streams.consolidate.write_models import WriteModel
 from graphtide.streams.errors import GraphStopped, GraphtideError, Rejected
 from graphtide.streams.free_memory import return_free_memory
-from graphtide.streams.log.log_scan import read_up_to_end
+from graphtide.streams.log.log_scan import read_up_to_end, read_window
 from graphtide.streams.messages import EXTRACTIONS
 from graphtide.streams.ports import (
     ConsumedRecord,
@@ -101,6 +101,12 @@ class PartitionWriter:
         async with self.writing:
             await self._dependencies.following.catch_up()
         return self._watermark.next_offset
+
+    async def read_again(self, first: int, after: int) -> Sequence[ConsumedRecord]:
+        """Return the records from an offset to before another. Raises Retryable if they do not arrive."""
+        window = read_window(self._dependencies.log, EXTRACTIONS, {self.partition: first}, {self.partition: after})
+        async with aclosing(window) as records:
+            return [consumed async for consumed in records if consumed.position.partition == self.partition]
 
     async def batch(self, delivered: Sequence[ConsumedRecord]) -> None:
         """Apply the records that follow the last batch. Raises what the storage raises.

@@ -28,6 +28,8 @@ from tests.support.extractions import random_extraction
 from tests.support.stages import Seen, dead_letters, eventually, running
 
 HEAVY_BYTES = 20_000
+WAITING_BYTES = 30_000
+"""Of several heavy records that wait only one has its value."""
 
 
 @dataclass
@@ -40,7 +42,7 @@ class OvertakingHarness:
     live: dict[tuple[str, str], Extraction] = field(default_factory=dict)
 
     def stage(self) -> ConsolidateStage:
-        settings = ConsolidateSettings(heavy_bytes=HEAVY_BYTES)
+        settings = ConsolidateSettings(heavy_bytes=HEAVY_BYTES, max_waiting_bytes=WAITING_BYTES)
         return ConsolidateStage(self.backend.log, self.backend.store, None, self.seen, settings)
 
     async def publish(self, graph: str, doc_id: str, *, heavy: bool = False) -> None:

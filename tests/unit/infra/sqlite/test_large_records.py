@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from graphtide.infra.sqlite import log as log_module
 from graphtide.infra.sqlite.connection import open_writer
 from graphtide.infra.sqlite.database import SqliteDatabase
 from graphtide.infra.sqlite.folder_lock import DATABASE
@@ -91,5 +92,30 @@ async def test_large_records_are_written_to_a_migrated_folder(tmp_path: Path) ->
         records = await database.read(lambda connection: _read(connection, EXTRACTIONS, 0, 10))
         assert [consumed.record for consumed in records] == [Record("a", b"\x01\x02"), large]
         assert [consumed.position.offset for consumed in records] == [3, 4]
+    finally:
+        await database.close()
+
+
+async def test_a_read_ends_once_it_has_enough_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A consumer gets every record, in reads of about READ_BYTES, and one that is larger by itself."""
+    monkeypatch.setattr(log_module, "READ_BYTES", 1_000)
+    sizes = [10, 600, 600, 5_000, 0, 10, 999, 1]
+    given = [Record("g", bytes(size)) for size in sizes]
+    database = await SqliteDatabase.open(tmp_path)
+    try:
+        log = SqliteLog(database, await database.read(ends), lambda: 7)
+        await log.append(EXTRACTIONS, given)
+        log.forget_recent()
+        consumer, polls = log.reader(EXTRACTIONS, {}), list[list[Record]]()
+        while sum(map(len, polls)) < len(given):
+            polls.append([consumed.record for consumed in await consumer.poll(64, 5.0)])
+        await consumer.close()
+        assert [record for taken in polls for record in taken] == given
+        assert [[len(record.value or b"") for record in taken] for taken in polls] == [
+            [10, 600, 600],
+            [5_000],
+            [0, 10, 999],
+            [1],
+        ]
     finally:
         await database.close()
