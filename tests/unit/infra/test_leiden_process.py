@@ -68,6 +68,28 @@ def test_a_process_that_checks_drift_does_not_import_networkit() -> None:
     assert done.stdout == "[0, 1, 2] []\n"
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("broken", [False, True])
+def test_the_child_imports_of_networkit_what_leiden_needs(broken: bool) -> None:
+    """Neither SciPy nor NetworkX: they are half of its memory. If that fails, it imports the whole package."""
+    script = (
+        "import sys, numpy as np\n"
+        "from graphtide.infra.communities import leiden_child\n"
+        "from graphtide.graph.communities.drift import leiden\n"
+        f"if {broken}: leiden_child._SCIPY = ()\n"
+        "leiden_child.import_sparingly()\n"
+        f"edges, weights = np.array({RING.tolist()}, np.int32), np.array({WEIGHTS.tolist()})\n"
+        "found = leiden(edges, weights)\n"
+        "loaded = [name for name in ('scipy.sparse._base', 'networkx') if name in sys.modules]\n"
+        "print(found.labels.tolist(), found.modularity, loaded)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    expected = leiden(RING, WEIGHTS)
+    [*_, last] = done.stdout.splitlines()
+    assert last.startswith(f"{expected.labels.tolist()} {expected.modularity} ")
+    assert ("networkx" in last) == broken and ("scipy" in last) == broken
+
+
 def test_array_messages_are_read_back_and_objects_are_refused() -> None:
     """The reader unpickles nothing."""
     message = encode_arrays((RING, WEIGHTS, np.array([0.25])))
