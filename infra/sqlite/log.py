@@ -45,7 +45,7 @@ class AppendedRecords:
     records: Sequence[ConsumedRecord]
 
 
-READ_BYTES = 8 << 20
+READ_BYTES = 4 << 20
 """Values from which a read ends: 64 extractions of large documents have 200 MB."""
 _RECENT = (DOCUMENTS, EXTRACTIONS, DELTAS)
 _FROM = (

@@ -3,7 +3,8 @@
 Anonymous memory of vectors is then what was written since the last move, and one chunk that is not full. Their pages
 become resident again where they are read. While vectors arrive, and for some rounds after, they are dropped: an
 addition reads few vectors, since HNSW graphs compare codes of their own. They stay in the page cache. Not later:
-questions read the same vectors again, and the kernel drops pages by itself when memory is short.
+questions read the same vectors again, and the kernel drops pages by itself when memory is short. Free memory of
+malloc's heaps is returned in the same rounds.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from pathlib import Path
 from graphtide.graph.vector_store import check_folder, keep_in_chunks, release, spill, vector_memory
 from graphtide.infra.settings import Settings
 from graphtide.services.process.background_tasks import start, stop
+from graphtide.streams.free_memory import return_free_memory
 
 SPILL_EVERY_S = 2.0
 RELEASING_ROUNDS = 9
 """Rounds from a move on that drop pages of files: for 16 seconds after it, until its indexes are built."""
-RELEASES = 20
+RELEASES = 40
 """Times in such a round: what is read meanwhile maps 64 KiB around it."""
 MANY_BYTES = 1 << 20
 """Change of all vectors that counts as a move: a chunk of a large process takes 16 MiB."""
@@ -109,6 +111,8 @@ async def spill_now_and_then(folder: Path, every_s: float = SPILL_EVERY_S, retry
 
 
 async def _pause(seconds: float, *, releasing: bool) -> None:
+    if releasing:
+        await asyncio.to_thread(return_free_memory)
     for _ in range(RELEASES if releasing else 1):
         if releasing:
             await asyncio.to_thread(release, MAX_RELEASED_BYTES)

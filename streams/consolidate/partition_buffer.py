@@ -17,13 +17,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from graphtide.streams.consolidate.maintenance_requests import is_request
+from graphtide.streams.errors import Retryable
 from graphtide.streams.ports import ConsumedRecord
 
 BATCH_BYTES = 1 << 20
 """Maximum size of a batch of several records."""
 HEAVY_BYTES = 256 << 10
 """Size from which a record is heavy: applying it takes a tenth of a second or more."""
-MAX_WAITING_BYTES = 8 << 20
+MAX_WAITING_BYTES = 4 << 20
 """Values of the records in a buffer, from which on those of heavy ones are left out; the first one is held anyway."""
 
 Fetch = Callable[[int, int], Awaitable[Sequence[ConsumedRecord]]]
@@ -125,6 +126,8 @@ class PartitionBuffer:
             offset = waiting.position.offset
             if offset in fetched and self.left_out.pop(offset, None) is not None:
                 self.records[place] = fetched[offset]
+        if first in self.left_out:
+            raise Retryable(f"the log did not return the record at {first} again")
 
     async def next_beside(self, graphs: Collection[str], limit: int) -> Sequence[ConsumedRecord]:
         """Return up to `limit` records of other graphs than these, as soon as there is one.

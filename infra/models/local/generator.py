@@ -15,8 +15,9 @@ from textwrap import indent
 from graphtide.graph.retrieval.question_words import is_corpus_question
 from graphtide.graph.text.quotation import neutralise
 from graphtide.infra.models.local.answers.choosing.rendering import Quotation, rendered
-from graphtide.infra.models.local.answers.choosing.selection import answer_by_relevance, answer_by_rules
+from graphtide.infra.models.local.answers.choosing.selection import RuleAnswer, answer_by_relevance, answer_by_rules
 from graphtide.infra.models.local.answers.matching.scoring import score_units
+from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Relevance
 from graphtide.infra.models.local.answers.questions.compound import is_about, parts_of
 from graphtide.infra.models.local.answers.questions.plan import plan_of
 from graphtide.infra.models.local.answers.questions.types import QuestionPlan
@@ -138,18 +139,16 @@ class ExtractiveGenerator:
         if not (plan.terms or plan.to_do) or not units:
             return []
         similar = await self._similarities(plan, units, small)
-        evidence = await self._pool.run(partial(score_units, plan, units, similar), small=small)
-        # Without passages, the context is one of many parts of a graph's reports: it is answered by rules alone.
-        by_rules = await self._pool.run(partial(answer_by_rules, evidence), small=small)
-        chosen, relevance = by_rules.chosen, None
+        # Each job waits for the interpreter lock twice beside heavy work, so steps without a model between are one.
+        evidence, by_rules = await self._pool.run(partial(_by_rules, plan, units, similar), small=small)
+        relevance = None
         if not plan.terms:  # "what is left to do" says nothing that a unit could have
-            return rendered(evidence, chosen if by_rules.is_stated else ())
+            return rendered(evidence, by_rules.chosen if by_rules.is_stated else ())
+        # Without passages, the context is one of many parts of a graph's reports: it is answered by rules alone.
         if self._reader is not None and reads:
             covered = by_rules.covers_most and not (plan.how or plan.defines)
             relevance = await self._reader.relevance(evidence, covered=covered)
-        if relevance is not None:
-            chosen = await self._pool.run(partial(answer_by_relevance, evidence, relevance, by_rules), small=small)
-        return await self._pool.run(partial(rendered, evidence, chosen), small=small)
+        return await self._pool.run(partial(_rendered, evidence, relevance, by_rules), small=small)
 
     async def _similarities(self, plan: QuestionPlan, units: list[Unit], small: bool) -> list[float]:
         """Return the similarity of each unit to the question; that of the least similar one for units that share too
@@ -175,6 +174,17 @@ def _merged(parts: Sequence[list[Quotation]]) -> list[Quotation]:
         if key not in found or len(one.text) > len(found[key].text):
             found[key] = one
     return list(found.values())
+
+
+def _by_rules(plan: QuestionPlan, units: list[Unit], similar: list[float]) -> tuple[AnswerEvidence, RuleAnswer]:
+    evidence = score_units(plan, units, similar)
+    return evidence, answer_by_rules(evidence)
+
+
+def _rendered(evidence: AnswerEvidence, relevance: Relevance | None, by_rules: RuleAnswer) -> list[Quotation]:
+    """Return the quotations that the models choose, or the rules without `relevance`."""
+    chosen = by_rules.chosen if relevance is None else answer_by_relevance(evidence, relevance, by_rules)
+    return rendered(evidence, chosen)
 
 
 def _best_covering(plan: QuestionPlan, units: list[Unit]) -> list[int]:

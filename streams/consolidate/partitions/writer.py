@@ -104,7 +104,9 @@ class PartitionWriter:
 
     async def read_again(self, first: int, after: int) -> Sequence[ConsumedRecord]:
         """Return the records from an offset to before another. Raises Retryable if they do not arrive."""
-        window = read_window(self._dependencies.log, EXTRACTIONS, {self.partition: first}, {self.partition: after})
+        source = self._dependencies.log
+        begin = {**await source.end(EXTRACTIONS), self.partition: first}  # of other partitions nothing is fetched
+        window = read_window(source, EXTRACTIONS, begin, {self.partition: after})
         async with aclosing(window) as records:
             return [consumed async for consumed in records if consumed.position.partition == self.partition]
 

@@ -80,6 +80,21 @@ async def test_a_heavy_record_larger_than_the_limit_is_fetched_alone() -> None:
     assert await buffer.next(64) == [log.records[1]] and len(log.fetched) == 2
 
 
+async def test_a_record_is_never_returned_without_its_value() -> None:
+    """A log that does not return it again is an error, and the record keeps its place."""
+    log = LogOfRecords(random.Random(1), 0)
+    log.records = [ConsumedRecord(Position(0, at), 0, Record("g", bytes(MAX_BYTES))) for at in range(2)]
+    buffer = PartitionBuffer(0, HEAVY_BYTES, log.fetch, MAX_BYTES)
+    for each in log.records:
+        buffer.take(each)
+    known, log.records = log.records, []
+    assert await buffer.next(64) == known[:1]
+    with pytest.raises(Retryable, match="at 1 again"):
+        await buffer.next(64)
+    log.records = known
+    assert await buffer.next(64) == known[1:]
+
+
 @pytest.fixture(params=NAMES)
 async def harness(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[OvertakingHarness]:
     """Yield a harness over each storage."""

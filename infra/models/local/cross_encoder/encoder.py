@@ -61,8 +61,7 @@ class MiniLmCrossEncoder:
         """Return the reading of the units, in their order. The first call loads the model. Cost: about 10 ms of one
         core for a unit of 20 words. Raises Broken if the runtime cannot read the model.
         """
-        model = await self._pool.run(partial(_load, self._adapter))
-        pairs = await self._pool.run(partial(_pairs, model, question, units))
+        model, pairs = await self._pool.run(partial(_prepared, self._adapter, question, units))
         order = by_length(pairs)
         states = np.empty((len(pairs), model.head.width), np.float32)
         portions = [order[start : start + PORTION] for start in range(0, len(order), PORTION)]
@@ -75,8 +74,9 @@ class MiniLmCrossEncoder:
         return PairReading(model.head.logits(states), states)
 
 
-def _pairs(model: _Loaded, question: str, units: Sequence[UnitText]) -> list[TokenPair]:
-    return [model.tokenizer.pair(question, unit) for unit in units]
+def _prepared(adapter: Path, question: str, units: Sequence[UnitText]) -> tuple[_Loaded, list[TokenPair]]:
+    model = _load(adapter)
+    return model, [model.tokenizer.pair(question, unit) for unit in units]
 
 
 def _read(model: _Loaded, pairs: Sequence[TokenPair]) -> NDArray[np.float32]:
