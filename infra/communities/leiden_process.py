@@ -1,7 +1,8 @@
 """Leiden runs in a child process, so that the memory of NetworKit and of what it imports is not the service's.
 
-The import takes 60 MB and most of a second. A child serves all checks of a burst, and ends when none followed for a
-while. Invariant: the result is that of `graph.communities.drift.leiden`, wherever it ran.
+The child takes 45 MiB, 65 with a graph of 82,000 relations, and a quarter of a second to start. It serves all checks of
+a burst, and ends when none followed for a while. Invariant: the result is that of `graph.communities.drift.leiden`,
+wherever it ran.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from graphtide.infra.communities.array_messages import LENGTH, Array, decode_arr
 
 log = logging.getLogger("graphtide.infra")
 
-IDLE_S = 30.0
+IDLE_S = 5.0
 """A child without a check for so long is ended."""
 COMMAND = ("-P", "-m", "graphtide.infra.communities.leiden_child")
 

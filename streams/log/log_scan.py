@@ -1,4 +1,4 @@
-"""Bounded scan of a topic: reads the records that it holds now, then stops. For look-ups, not for followers."""
+"""Bounded scans of a topic: they read records that it holds now, then stop. For look-ups, not for followers."""
 
 from __future__ import annotations
 
@@ -23,6 +23,16 @@ async def read_up_to_end(log: Log, topic: str, offsets: Mapping[int, int]) -> As
     async with aclosing(read_window(log, topic, begin, ends)) as records:
         async for consumed in records:
             yield consumed
+
+
+async def read_again(log: Log, topic: str, partition: int, first: int, after: int) -> list[ConsumedRecord]:
+    """Return the records of a partition from an offset to before another. Raises Retryable as `read_up_to_end`.
+
+    Nothing of other partitions is fetched. Cost: one request for the ends of the topic, and the records.
+    """
+    begin = {**await log.end(topic), partition: first}
+    async with aclosing(read_window(log, topic, begin, {partition: after})) as records:
+        return [consumed async for consumed in records if consumed.position.partition == partition]
 
 
 async def read_window(

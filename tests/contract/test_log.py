@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from graphtide.streams.errors import Rejected
+from graphtide.streams.log.log_scan import read_again
 from graphtide.streams.ports import Consumer, Position, Record
 from tests.support.backends import Clock
 from tests.support.logs import TIMEOUT_S, OpenLog, nothing, opened_log, taken
@@ -73,6 +74,23 @@ async def test_log_knows_the_end_of_each_topic(backend: OpenLog) -> None:
     assert await offsets(consumer, 3) == [0, 1, 2]
     assert await nothing(consumer, backend.quiet_s)
     await consumer.close()
+
+
+async def test_a_part_of_a_partition_is_read_again(spread: OpenLog) -> None:
+    """Exactly its records, in order: here more than one fetch has, beside records of other partitions."""
+    value = bytes(700_000)
+    for number in range(12):
+        await spread.log.append("t", [Record("k", b"%d" % number + value, (), number % 2) for _ in range(2)])
+    assert await spread.log.end("t") == {0: 12, 1: 12, 2: 0}
+    found = await read_again(spread.log, "t", 1, 3, 11)
+    assert [one.position for one in found] == [Position(1, offset) for offset in range(3, 11)]
+    assert [len(one.record.value or b"") for one in found] == [len(value) + len(b"%d" % number) for number in _odd()]
+    assert await read_again(spread.log, "t", 1, 5, 5) == []
+
+
+def _odd() -> list[int]:
+    """Return the numbers in the values of the records from 3 to before 11 of partition 1."""
+    return [2 * (offset // 2) + 1 for offset in range(3, 11)]
 
 
 async def test_consumer_delivers_each_record_once_up_to_the_limit(backend: OpenLog) -> None:

@@ -48,7 +48,7 @@ from graphtide.streams.consolidate.partitions.watermark import PartitionWatermar
 from graphtide.streams.consolidate.write_models import WriteModel
 from graphtide.streams.errors import GraphStopped, GraphtideError, Rejected
 from graphtide.streams.free_memory import return_free_memory
-from graphtide.streams.log.log_scan import read_up_to_end, read_window
+from graphtide.streams.log.log_scan import read_again, read_up_to_end
 from graphtide.streams.messages import EXTRACTIONS
 from graphtide.streams.ports import (
     ConsumedRecord,
@@ -104,11 +104,7 @@ class PartitionWriter:
 
     async def read_again(self, first: int, after: int) -> Sequence[ConsumedRecord]:
         """Return the records from an offset to before another. Raises Retryable if they do not arrive."""
-        source = self._dependencies.log
-        begin = {**await source.end(EXTRACTIONS), self.partition: first}  # of other partitions nothing is fetched
-        window = read_window(source, EXTRACTIONS, begin, {self.partition: after})
-        async with aclosing(window) as records:
-            return [consumed async for consumed in records if consumed.position.partition == self.partition]
+        return await read_again(self._dependencies.log, EXTRACTIONS, self.partition, first, after)
 
     async def batch(self, delivered: Sequence[ConsumedRecord]) -> None:
         """Apply the records that follow the last batch. Raises what the storage raises.
