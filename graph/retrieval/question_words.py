@@ -42,6 +42,7 @@ def _names_key(asked: Sequence[str]) -> bool:
     return any(first == "key" and second not in EVERYTHING for first, second in pairwise([*asked, ""]))
 
 
+_PRESENT, _MONTHS = frozenset({"happens", "happening"}), frozenset(MONTHS)
 _PARTICULAR, _BEGINNING = frozenset({"who", "whom", "whose", "where", "when"}), 2
 
 
@@ -54,9 +55,12 @@ def is_corpus_question(question: str) -> bool:
     """Return whether the question asks about the whole corpus: it has a word for the whole, and no content word.
 
     The name of a time limits the whole: "Summarise the notes of March 2025". Who, where and when ask for something in
-    particular ("where is the key"), and "key" means the main one only before such a word ("key findings").
+    particular ("where is the key"), and so does what happens in a month, unless the notes are named: passages of other
+    months may state it. "key" means the main one only before such a word ("key findings").
     """
     asked = words(question)
+    if EVERYTHING.intersection(asked) <= _PRESENT and not _MONTHS.isdisjoint(asked):
+        return False
     if not _PARTICULAR.isdisjoint(asked[:_BEGINNING]) or _names_key(asked):
         return False
     return not EVERYTHING.isdisjoint(asked) and not content_words(question) - time_words(question)

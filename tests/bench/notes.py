@@ -148,9 +148,20 @@ def measure(names: Sequence[str], notes: Path) -> tuple[list[Judged], list[Judge
 
 
 def asked(notes: NotesFolder, score: ModuleType, folder: Path, questions: Sequence[Json]) -> list[Judged]:
-    named = score.file_names(folder)
+    named = file_names(folder, score.read(folder / "updates.jsonl"))
     whole = [completed(question) for question in questions]
     return [judge(score, named, question, notes.ask(question["question"])) for question in whole]
+
+
+def file_names(folder: Path, updates: Iterable[Json]) -> dict[str, str]:
+    """Return what a citation may be called (name, stem, or the id of a JSONL record), to the name of the file."""
+    texts = {path.name: path for path in sorted((folder / "docs").rglob("*")) if path.is_file()}
+    records = [(name, path.read_text("utf-8")) for name, path in texts.items() if name.endswith(".jsonl")]
+    records += [(one["file"], one["text"]) for one in updates if one["file"].endswith(".jsonl") and "text" in one]
+    lines = [(name, json.loads(line)) for name, text in records for line in text.splitlines() if line.strip()]
+    names = {str(record["id"]): name for name, record in lines if "id" in record}
+    names = {path.stem: name for name, path in texts.items()} | names
+    return names | {name: name for name in texts}
 
 
 def judge(score: ModuleType, named: dict[str, str], question: Json, answer: Json) -> Judged:

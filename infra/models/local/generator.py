@@ -37,7 +37,7 @@ CONTEXT_PASSAGES = 40
 """Passages that it reads for a question: sentences are compared with each other, so more than a model needs."""
 MAX_COMPARED = 64
 """Units whose similarity to the question is computed: those that cover most of its words."""
-_RULES = "offline-extractive-20"
+_RULES = "offline-extractive-21"
 _SUPPORTS = 0.8
 """Minimum share of a sentence's words in a source that is cited for it."""
 _FAIR_RATING = 50
@@ -136,13 +136,13 @@ class ExtractiveGenerator:
     async def _quoted(self, question: str, units: list[Unit], reads: bool, small: bool) -> list[Quotation]:
         """Return the quotations that answer a question, or one part of a compound one."""
         plan = plan_of(question)
-        if not (plan.terms or plan.to_do) or not units:
+        if not (plan.terms or plan.to_do or plan.bound) or not units:
             return []
         similar = await self._similarities(plan, units, small)
         # Each job waits for the interpreter lock twice beside heavy work, so steps without a model between are one.
         evidence, by_rules = await self._pool.run(partial(_by_rules, plan, units, similar), small=small)
         relevance = None
-        if not plan.terms:  # "what is left to do" says nothing that a unit could have
+        if not plan.terms:  # "what is left to do" and "what is on in May" say nothing that a unit could have
             return rendered(evidence, by_rules.chosen if by_rules.is_stated else ())
         # Without passages, the context is one of many parts of a graph's reports: it is answered by rules alone.
         if self._reader is not None and reads:

@@ -9,12 +9,14 @@ from collections.abc import Sequence
 
 from graphtide.infra.models.local.answers.matching.coverage import HEADING
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
+from graphtide.infra.models.local.answers.questions.bounds import holds, period_of
 from graphtide.infra.models.local.answers.questions.lexicon import UNFINISHED
 from graphtide.infra.models.local.answers.questions.types import Kind, TermKind
 from graphtide.infra.models.local.answers.succession import is_superseded
 from graphtide.infra.models.local.answers.support import coverage, union
 from graphtide.infra.models.local.answers.thesaurus import SYNONYMS
 from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind, is_state_column
+from graphtide.infra.models.local.answers.values.dates import is_calendar
 from graphtide.infra.models.local.answers.words import keys_of
 
 _COVERED, _MAX_HEADING_KEYS, _MAX_ITEM_WORDS, _NEARLY = 0.7, 2, 40, 0.9
@@ -64,7 +66,7 @@ def open_items(evidence: AnswerEvidence) -> list[Scored]:
     plan = evidence.plan
     if not plan.to_do or plan.kind not in (Kind.THING, Kind.LIST, Kind.SUMMARY):
         return []
-    words = [term for term in plan.terms if term.kind is not TermKind.WEAK]
+    words = [term for term in plan.terms if term.kind is not TermKind.WEAK and term.text.lower() not in UNFINISHED]
     found = [
         scored for scored in evidence.scored
         if _is_open(scored.unit) and all(({term.key} | term.synonyms) & _all_keys(scored.unit) for term in words)
@@ -105,6 +107,64 @@ def labelled_decisions(evidence: AnswerEvidence) -> list[Scored]:
     ]  # fmt: skip
     is_old = any(is_superseded(evidence, scored.unit, subject) for scored in found[:_MAX_DECISIONS])
     return [] if is_old or len(found) > _MAX_DECISIONS else found
+
+
+def attendance(evidence: AnswerEvidence) -> list[Scored]:
+    """Return the lines "Present: ..." or "Apologies: ..." that tell who attended or missed a meeting: those of the time
+    in question, else of the latest day; for a question whether a person did, those with the name.
+
+    None if the question names something else that the document does not.
+    """
+    plan = evidence.plan
+    text = plan.text.lower()
+    missed = _MISSING.search(text) is not None
+    if plan.kind not in (Kind.PERSON, Kind.YES_NO) or not (missed or _ATTENDING.search(text)):
+        return []
+    period = period_of(plan)
+    named = frozenset(term.key for term in plan.terms if term.kind is TermKind.NAME and not is_calendar(term.key))
+    if (plan.kind is Kind.YES_NO) != bool(named):
+        return []
+    others = [
+        term.key for term in plan.terms
+        if not term.weak and term.key not in named | _MEETING and not is_calendar(term.key) and not term.key.isdecimal()
+    ]  # fmt: skip
+    labels = (_PRESENT, _ABSENT) if named else ((_ABSENT,) if missed else (_PRESENT,))
+    found = [
+        scored for scored in evidence.scored
+        if any(_is_labelled(scored.unit, label) for label in labels)
+        and (period is None or holds(period, scored.unit.date))
+        and named <= scored.unit.keys
+        and all(key in scored.unit.title_keys | scored.unit.head_keys for key in others)
+    ]  # fmt: skip
+    if period is None:
+        latest = max((scored.unit.date for scored in found), default=None)
+        found = [scored for scored in found if scored.unit.date == latest]
+    return sorted(found, key=lambda one: one.unit.date) if len(found) <= _MAX_MEETINGS else []
+
+
+def _is_labelled(unit: Unit, label: re.Pattern[str]) -> bool:
+    head, colon, _ = unit.text.partition(":")
+    return any(label.fullmatch(cell.column) for cell in unit.cells) or (
+        colon == ":" and label.fullmatch(head) is not None
+    )
+
+
+_MEETING = keys_of(
+    "meeting session committee board minute call attend present absent missing apology excused regret come take part "
+    "send miss participate join last latest recent"
+)
+_PRESENT = re.compile(
+    r"(?:present|attend(?:ed|ees?|ing)|in attendance|participants)(?: (?:at |in |on |\()[^:]{1,40})?", re.IGNORECASE
+)
+_ABSENT = re.compile(
+    r"(?:apologies|absent|regrets|excused|not present|missing)(?: (?:at |from |in |on |\()[^:]{1,40})?", re.IGNORECASE
+)
+_MISSING = re.compile(
+    r"\b(?:absent|missing|missed|apologi[sz]ed?|(?:sent|sends?|gave) (?:their |his |her )?(?:apologies|regrets)|excused"
+    r"|(?:not|n['\u2019]t) (?:come|attend|there|present|make it|take part|at the))\b"
+)
+_ATTENDING = re.compile(r"\b(?:attend(?:ed|s)?|present|took part|take part|at the (?:\w{1,20} ){0,3}meeting)\b")
+_MAX_MEETINGS = 4
 
 
 def _places_of(unit: Unit) -> tuple[object, ...]:

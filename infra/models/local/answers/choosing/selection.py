@@ -18,8 +18,9 @@ from graphtide.infra.models.local.answers.choosing.lists import (
     states_cell,
 )
 from graphtide.infra.models.local.answers.choosing.neighbours import with_neighbours, with_next_probable
-from graphtide.infra.models.local.answers.choosing.records import labelled_decisions, open_items
+from graphtide.infra.models.local.answers.choosing.records import attendance, labelled_decisions, open_items
 from graphtide.infra.models.local.answers.choosing.replies import asked_before
+from graphtide.infra.models.local.answers.choosing.rows.scheduled import of_day, scheduled
 from graphtide.infra.models.local.answers.choosing.rows.selected import within_bound, without_denied
 from graphtide.infra.models.local.answers.choosing.rows.stated import rows_stated
 from graphtide.infra.models.local.answers.documentation import (
@@ -103,7 +104,8 @@ def _signed_number(evidence: AnswerEvidence) -> list[Scored]:
 
 
 _STATING = (
-    open_items, rows_stated, _signed_number, asked_before, labelled_decisions, dated_version, introduced_items,
+    open_items, scheduled, attendance, of_day, rows_stated, _signed_number, asked_before, labelled_decisions,
+    dated_version, introduced_items,
 )  # fmt: skip
 """The searches whose result answers, however improbable the models find it."""
 

@@ -17,7 +17,7 @@ from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
 from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, STATES, UNFINISHED
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
 from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind, is_state_column
-from graphtide.infra.models.local.answers.values.dates import days_in, is_calendar, same_day
+from graphtide.infra.models.local.answers.values.dates import days_in, is_calendar, month_spans, same_day
 from graphtide.infra.models.local.answers.values.phrases import has_phrase
 from graphtide.infra.models.local.answers.values.quantities import MONEY, PHONE, has_quantity
 from graphtide.infra.models.local.answers.words import STOP_WORDS, keys_of, word_set, words_of
@@ -93,8 +93,11 @@ def _is_of_day(plan: QuestionPlan, unit: Unit) -> bool:
 
 
 def _is_of_month(term: Term, unit: Unit) -> bool:
-    """Return whether a unit states a day of a month, in figures maybe, or is dated by one."""
-    return any(_MONTHS[term.text] == day[1] for day in (unit.date, *days_in(unit.text)))
+    """Return whether a unit states a day of a month, in figures maybe, or a period with it, or is dated by one."""
+    month = _MONTHS[term.text]
+    if any(month == day[1] for day in (unit.date, *days_in(unit.text))):
+        return True
+    return any(month in span for span in month_spans(unit.text))
 
 
 _MONTHS = {month.capitalize(): number for number, month in enumerate(MONTHS, start=1)}

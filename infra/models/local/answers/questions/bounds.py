@@ -11,11 +11,17 @@ from dataclasses import replace
 from math import isfinite
 
 from graphtide.infra.models.local.answers.questions.lexicon import BOUNDS, NEGATIONS
-from graphtide.infra.models.local.answers.questions.types import Bound
+from graphtide.infra.models.local.answers.questions.types import Bound, QuestionPlan
 from graphtide.infra.models.local.answers.values.amounts import is_unit
-from graphtide.infra.models.local.answers.values.dates import MONTH_NUMBERS, Day, day_in_figures, number_of
+from graphtide.infra.models.local.answers.values.dates import (
+    MONTH_NUMBERS,
+    Day,
+    day_in_figures,
+    months_named,
+    number_of,
+)
 from graphtide.infra.models.local.answers.values.measures import MEASURED
-from graphtide.infra.models.local.answers.words import word_set
+from graphtide.infra.models.local.answers.words import word_set, words_of
 
 _WORDS = "|".join(sorted(BOUNDS))
 _FIGURES = r"\d{1,15}(?:,\d{3}){0,4}(?:\.\d{1,9})?"
@@ -65,6 +71,26 @@ def bound_of(tokens: Sequence[str]) -> Bound | None:
     for one in others:
         whole = _both(whole, one)
     return whole
+
+
+def period_of(plan: QuestionPlan) -> Bound | None:
+    """Return the one period, month or day that a question names, as limits; None for none or several."""
+    if plan.bound is not None and plan.bound.dated:
+        return plan.bound
+    days = plan.dates or [(0, month, 0) for month in months_named(words_of(plan.text))]
+    if len(days) != 1:
+        return None
+    first = number_of(days[0])
+    last = first if days[0][2] else first + _WHOLE_MONTH
+    return Bound(first, last, with_low=True, with_high=True, dated=True, yearless=not days[0][0])
+
+
+def holds(period: Bound, day: Day, year: int = 0) -> bool:
+    """Return whether a day is in the period. One without a year is of `year`, 0 for an unknown one."""
+    if period.yearless:
+        return period.admits(number_of((0, *day[1:])))
+    own = day[0] or year
+    return bool(own) and period.admits(number_of((own, *day[1:])))
 
 
 def _in_one_form(token: str) -> str:

@@ -92,6 +92,32 @@ def days_in(text: str) -> list[Day]:
     return list(_days(words_of(text)))
 
 
+def month_spans(text: str) -> list[frozenset[int]]:
+    """Return the months of each period of the text: November to March of "from 1 November to 15 March". A period that
+    ends before it begins is of the next year.
+    """
+    found = []
+    for match in _SPAN.finditer(text):
+        first, last = (MONTH_NUMBERS[match[name].lower()] for name in ("first", "last"))
+        found.append(frozenset((first + distance - 1) % 12 + 1 for distance in range((last - first) % 12 + 1)))
+    return found
+
+
+_MONTH_NAME = "|".join(sorted((name.capitalize() for name in MONTH_NUMBERS), key=len, reverse=True))
+_SPAN = re.compile(
+    rf"\b(?P<first>{_MONTH_NAME})\b(?: \d{{1,2}})?(?:st|nd|rd|th)?"
+    r"(?: ?[-\u2013\u2014] ?| (?:to|until|till|through|up to) )"
+    r"(?:the )?(?:end of )?(?:\d{1,2}(?:st|nd|rd|th)? )?(?:of )?"
+    rf"(?P<last>{_MONTH_NAME})\b"
+)
+
+
+def months_named(words: Sequence[Word]) -> list[int]:
+    """Return the months among the words; "may" and "march" are none in lower case."""
+    names = (word.text.lower() for word in words if word.capital or word.text in _SMALL_MONTHS)
+    return [MONTH_NUMBERS[name] for name in names if name in MONTH_NUMBERS]
+
+
 def number_of(day: Day) -> int:
     """Return a day as one number, in the order of time: 20260428."""
     return day[0] * 10_000 + day[1] * 100 + day[2]

@@ -1,0 +1,147 @@
+"""Questions that name little but a time: what happens in a month, who is of a day, and who attended a meeting."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphtide.graph.retrieval.question_words import is_corpus_question
+from graphtide.infra.models.local.answers.values.dates import month_spans
+from graphtide.infra.models.local.generator import NOTHING_FITS
+from tests.unit.infra.answers.notes import answer, note, table
+
+CLUB = (
+    table(
+        "events.md",
+        "date: 14 March 2026; event: seed swap; place: church hall",
+        "date: 25 April 2026; event: clean-up; place: plots",
+        "date: 6 June 2025; event: open garden; place: whole site",
+        "date: 6 June 2026; event: open garden; place: whole site",
+        "date: 20 June 2026; event: supper; place: club house",
+        title="Events",
+    ),
+    note(
+        "rules.txt", "Water is turned off from 1 November to 15 March.", "Dogs must be kept on a lead.", title="Rules"
+    ),
+    note(
+        "minutes-02.md",
+        "Present: Petra Holm, Mira Dahl.",
+        "The pump leaks.",
+        title="Committee minutes",
+        date="2026-02-11",
+    ),
+    note(
+        "minutes-03.md",
+        "Present: Petra Holm, Jonas Ek.",
+        "Apologies: Mira Dahl.",
+        "Compost delivery moved from 28 March to 4 April.",
+        title="Committee minutes",
+        date="2026-03-11",
+    ),
+    table(
+        "oncall.csv",
+        "week: 22; from: 2026-05-25; to: 2026-05-31; primary: Wiktoria",
+        "week: 23; from: 2026-06-01; to: 2026-06-07; primary: Lena",
+        title="oncall",
+    ),
+)
+GARDEN, SUPPER = (
+    "date: 6 June 2026; event: open garden; place: whole site",
+    "date: 20 June 2026; event: supper; place: club house",
+)
+CLEANUP, COMPOST = (
+    "date: 25 April 2026; event: clean-up; place: plots",
+    "Compost delivery moved from 28 March to 4 April.",
+)
+FEBRUARY, MARCH, APOLOGIES = (
+    "Present: Petra Holm, Mira Dahl.",
+    "Present: Petra Holm, Jonas Ek.",
+    "Apologies: Mira Dahl.",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("What happens in June?", f"{GARDEN} {SUPPER}"),
+        ("What is happening in June 2025?", "date: 6 June 2025; event: open garden; place: whole site"),
+        ("What's on in April?", f"{COMPOST} {CLEANUP}"),
+        ("What is planned for 20 June?", SUPPER),
+        ("What is on between 1 April and 10 June?", f"{COMPOST} {CLEANUP} {GARDEN}"),
+        ("What happened on 11 February 2026?", "The pump leaks."),
+        ("What happens in October?", NOTHING_FITS),
+        ("Who is on call on 2 June?", "week: 23; from: 2026-06-01; to: 2026-06-07; primary: Lena"),
+        ("Who is on call on 27 May?", "week: 22; from: 2026-05-25; to: 2026-05-31; primary: Wiktoria"),
+        ("Is there water in December?", "Water is turned off from 1 November to 15 March."),
+    ],
+)
+async def test_what_states_a_day_of_the_time_in_question_answers(question: str, found: str) -> None:
+    """In the order of time, of the latest year unless one is named, whatever the form of the dates."""
+    assert await answer(question, *CLUB) == found
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("Who was present in February?", FEBRUARY),
+        ("Who attended on 11 March?", MARCH),
+        ("Who was at the meeting in March?", MARCH),
+        ("Who attended the last meeting?", MARCH),
+        ("Who was absent in March?", APOLOGIES),
+        ("Who could not come in March?", APOLOGIES),
+        ("Who sent apologies?", APOLOGIES),
+        ("Did Mira attend the March meeting?", APOLOGIES),
+        ("Was Mira at the February meeting?", FEBRUARY),
+        ("Who attended the welding course in March?", NOTHING_FITS),
+    ],
+)
+async def test_lines_of_minutes_tell_who_attended(question: str, found: str) -> None:
+    """Those of the time in question, or of the latest meeting; no other event than the one that is asked about."""
+    assert await answer(question, *CLUB) == found
+
+
+async def test_sentences_that_begin_like_the_lines_of_minutes_are_none() -> None:
+    """They have no colon, or other words before it."""
+    report = note("report.md", "Present value of the pump is 300.", "Missing tools: hammer.", title="Report")
+    assert await answer("Who was present?", report) == NOTHING_FITS
+    assert await answer("Who was missing?", report) == NOTHING_FITS
+
+
+async def test_the_moment_of_a_message_is_no_day_that_it_states() -> None:
+    """Messages of a day answer what happened on it."""
+    chat = note(
+        "chat.txt",
+        "[2026-05-21 10:02] Tom: the laptops come on 3 June",
+        "[2026-05-21 10:30] Lena: the portal is read-only on 24 May",
+        title="Chat",
+    )
+    assert await answer("What is on in May?", chat) == "[2026-05-21 10:30] Lena: the portal is read-only on 24 May"
+    assert "laptops" in await answer("What happened on 21 May?", chat)
+
+
+async def test_what_is_still_open_lists_all_open_tasks_of_the_matter() -> None:
+    incident = note(
+        "incident.md",
+        "To do: Write the offset after every mail (Lena, due 29 May)",
+        "Done: Apologise to customers (Support)",
+        "To do: Alert on duplicates (Arjun, due 5 June)",
+        title="Incident 0519",
+    )
+    found = await answer("What is still open from the incident?", incident)
+    assert "offset" in found and "Alert" in found and "Apologise" not in found
+
+
+def test_months_of_a_period() -> None:
+    assert month_spans("off from 1 November to 15 March") == [frozenset({11, 12, 1, 2, 3})]
+    assert month_spans("open April - September, and the 3rd of May until the 4th of June") == [
+        frozenset(range(4, 10)),
+        frozenset({5, 6}),
+    ]
+    assert month_spans("in April and September, or May") == []
+
+
+def test_what_happens_in_a_month_is_no_question_about_the_whole_corpus() -> None:
+    """Unless it names the notes, or the past: then the documents of that time are its subject."""
+    assert not is_corpus_question("What happens in June?")
+    assert is_corpus_question("What happened in June?")
+    assert is_corpus_question("What happens in the notes of June?")
+    assert is_corpus_question("What is happening?")
