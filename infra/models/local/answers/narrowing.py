@@ -12,7 +12,7 @@ from math import isfinite
 
 from graphtide.infra.models.local.answers.matching.cell_values import singled_out
 from graphtide.infra.models.local.answers.matching.types import Scored
-from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, SUPERLATIVES
+from graphtide.infra.models.local.answers.questions.lexicon import ENDS_OF_PERIODS, FINISHED, SUPERLATIVES
 from graphtide.infra.models.local.answers.questions.types import Bound, QuestionPlan, TermKind, Versus
 from graphtide.infra.models.local.answers.thesaurus import synonyms_of
 from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind, is_state_column
@@ -121,7 +121,10 @@ def bounded_column(plan: QuestionPlan, bound: Bound, rows: Sequence[Unit]) -> st
         return _asked_column(plan, rows)
     asked = frozenset().union(*({term.key} | term.synonyms for term in plan.terms if not (term.weak or term.coded)))
     names = {cell.column: cell.column_keys for row in rows for cell in row.cells}
-    named = (name for name, keys in names.items() if keys & asked and _are_moments(rows, name))
+    ends = frozenset().union(*(columns for verbs, columns in ENDS_OF_PERIODS if verbs & asked))
+    named = (
+        name for name, keys in names.items() if (keys & asked or name.lower() in ends) and _are_moments(rows, name)
+    )
     return next(named, "") or _dated_column(rows)
 
 

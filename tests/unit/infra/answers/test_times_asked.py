@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from graphtide.graph.retrieval.question_words import is_corpus_question
@@ -101,9 +103,8 @@ async def test_lines_of_minutes_tell_who_attended(question: str, found: str) -> 
 
 async def test_sentences_that_begin_like_the_lines_of_minutes_are_none() -> None:
     """They have no colon, or other words before it."""
-    report = note("report.md", "Present value of the pump is 300.", "Missing tools: hammer.", title="Report")
-    assert await answer("Who was present?", report) == NOTHING_FITS
-    assert await answer("Who was missing?", report) == NOTHING_FITS
+    report = note("report.md", "Present value of the pump is 300.", "Present tools: hammer.", title="Report")
+    assert await answer("Who was present in the meeting?", report) == NOTHING_FITS
 
 
 async def test_the_moment_of_a_message_is_no_day_that_it_states() -> None:
@@ -128,6 +129,32 @@ async def test_what_is_still_open_lists_all_open_tasks_of_the_matter() -> None:
     )
     found = await answer("What is still open from the incident?", incident)
     assert "offset" in found and "Alert" in found and "Apologise" not in found
+
+
+PROJECTS = table(
+    "projects.csv",
+    "project: Kitchen; start: 2026-03-02; deadline: 2026-04-17; status: done",
+    "project: Staircase; start: 2026-04-06; deadline: 2026-07-31; status: in progress",
+    "project: Shelves; start: 2026-05-11; deadline: 2026-06-26; status: in progress",
+    "project: Sauna; start: 2026-08-03; deadline: 2026-09-04; status: planned",
+    title="Projects",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Which projects are still running?", ["Staircase", "Shelves"]),
+        ("Which projects are active?", ["Staircase", "Shelves"]),
+        ("Which projects are finished?", ["Kitchen"]),
+        ("Which projects end before July?", ["Kitchen", "Shelves"]),
+        ("Which projects finish after 1 August?", ["Sauna"]),
+        ("Which projects start before May?", ["Kitchen", "Staircase"]),
+    ],
+)
+async def test_rows_are_selected_by_a_state_in_other_words_and_by_a_deadline(question: str, names: list[str]) -> None:
+    found = await answer(question, PROJECTS)
+    assert re.findall(r"project: (\w+)", found) == names
 
 
 def test_months_of_a_period() -> None:

@@ -14,7 +14,7 @@ from graphtide.infra.models.local.answers.matching.answer_types import PERMITTIN
 from graphtide.infra.models.local.answers.matching.cell_values import is_amount, spans_day
 from graphtide.infra.models.local.answers.matching.expressed import dates_end, expresses, signs_role
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence
-from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, STATES, UNFINISHED
+from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, RUNNING, STATES, UNFINISHED
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
 from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind, is_state_column
 from graphtide.infra.models.local.answers.values.dates import days_in, is_calendar, month_spans, same_day
@@ -113,7 +113,7 @@ def _has_column_of_others(plan: QuestionPlan, term: Term, row: Unit) -> bool:
 
 def _has_state(word: str, row: Unit) -> bool:
     """Return whether a row has a state of the same meaning in its column for states: "fixed" and `state: done`."""
-    words = next((words for words in (FINISHED, UNFINISHED) if word in words), frozenset())
+    words = next((words for words in (FINISHED, UNFINISHED, RUNNING) if word in words), frozenset())
     return any(cell.value.lower() in words for cell in row.cells if is_state_column(cell))
 
 

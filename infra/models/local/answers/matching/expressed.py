@@ -9,7 +9,7 @@ import re
 from itertools import pairwise
 
 from graphtide.infra.models.local.answers.matching.cell_values import is_person_column, value_expresses
-from graphtide.infra.models.local.answers.questions.lexicon import DATE_NOUNS
+from graphtide.infra.models.local.answers.questions.lexicon import DATE_NOUNS, ENDS_OF_PERIODS
 from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term
 from graphtide.infra.models.local.answers.units import Unit
 from graphtide.infra.models.local.answers.values.dates import has_date
@@ -224,18 +224,11 @@ _LAST = re.compile(r"(?:The )?(?:[Ll]ast|[Ff]inal) [a-z]")
 
 def dates_end(term: Term, row: Unit) -> bool:
     """Return whether the term is a verb for the beginning or the end of a period, and the row has a column for it."""
-    return any(term.key in keys and _has_dated_column(row, columns) for keys, columns in _ENDS_OF_PERIODS)
+    return any(term.key in keys and _has_dated_column(row, columns) for keys, columns in ENDS_OF_PERIODS)
 
 
 def _has_dated_column(row: Unit, columns: frozenset[str]) -> bool:
     return any(cell.column.lower() in columns and has_date(cell.value) for cell in row.cells)
-
-
-_ENDS_OF_PERIODS = (
-    (keys_of("arrive start begin come join open"), word_set("from since start starts begin arrival arrives joined")),
-    (keys_of("leave end finish depart go close expire"), word_set("to until till end ends departure leaves")),
-)
-"""Verbs of a question, and the columns for the first and the last day of a period."""
 
 
 def _is_label_of(plan: QuestionPlan, unit: Unit) -> bool:

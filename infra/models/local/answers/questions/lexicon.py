@@ -7,6 +7,7 @@ import re
 from graphtide.infra.models.local.answers.values.measures import COMPARED, EXTREMES
 from graphtide.infra.models.local.answers.words import (
     key_of,
+    keys_of,
     word_set,
 )
 from graphtide.infra.models.local.english.lexical.words import NAME_PARTICLES
@@ -48,7 +49,16 @@ COPULAS = word_set("""is are was were""")
 STATES = {"open": False, "pending": False, "outstanding": False, "unfinished": False, "done": True, "finished": True}
 FINISHED = word_set("done fixed solved resolved repaired finished completed closed complete settled")
 UNFINISHED = word_set("open new pending outstanding unfinished unresolved unsolved")
+RUNNING = word_set("running active ongoing underway started doing wip") | {"in progress", "under way", "in work"}
 """Words of a question, and values of a column for a state, that mean the same."""
+ENDS_OF_PERIODS = (
+    (keys_of("arrive start begin come join open"), word_set("from since start starts begin arrival arrives joined")),
+    (
+        keys_of("leave end finish depart go close expire"),
+        word_set("to until till end ends departure leaves deadline due finish"),
+    ),
+)
+"""Verbs of a question, and the columns for the first and the last day of a period."""
 SUPERLATIVES = EXTREMES | {"highest": 1, "most": 1} | dict.fromkeys(("lowest", "least", "fewest", "newest"), -1)
 SUMMARIES = (
     "summarise", "summarize", "summary", "overview", "came out of", "outcome", "result of", "results of", "finding",

@@ -14,10 +14,10 @@ from graphtide.infra.models.local.answers.choosing.lists import MAX_FILTERED, na
 from graphtide.infra.models.local.answers.matching.cell_values import is_person_column
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.narrowing import affirmed_in, beyond, extreme_row, ordered_column
-from graphtide.infra.models.local.answers.questions.lexicon import FINISHED, STATES
+from graphtide.infra.models.local.answers.questions.lexicon import ENDS_OF_PERIODS, FINISHED, STATES
 from graphtide.infra.models.local.answers.questions.types import Bound, Kind, QuestionPlan, Term, TermKind
 from graphtide.infra.models.local.answers.units import Cell, Table, Unit, UnitKind, table_of
-from graphtide.infra.models.local.answers.values.dates import has_date
+from graphtide.infra.models.local.answers.values.dates import has_date, is_calendar
 from graphtide.infra.models.local.answers.values.quantities import CURRENCIES
 from graphtide.infra.models.local.answers.words import keys_of, word_set
 
@@ -70,7 +70,7 @@ def rows_beyond(evidence: AnswerEvidence) -> list[Scored]:
             continue
         columns = frozenset().union(*(row.unit.columns for row in rows))
         is_measured = bool(others) or bound.dated or bool(bound.measures & columns)
-        named = [term for term in others if not (bound.dated and term.verb)]
+        named = [term for term in others if not (bound.dated and (term.verb or _is_end(term)))]
         if is_measured and all(({term.key} | term.synonyms) & columns for term in named):
             found = beyond(plan, bound, rows)
             if 0 < len(found) <= MAX_FILTERED:
@@ -78,10 +78,15 @@ def rows_beyond(evidence: AnswerEvidence) -> list[Scored]:
     return []
 
 
+def _is_end(term: Term) -> bool:
+    """Return whether a word is the beginning or the end of a period, which may be a noun: "end"."""
+    return any(term.key in verbs for verbs, _ in ENDS_OF_PERIODS)
+
+
 def _is_of_bound(plan: QuestionPlan, bound: Bound, term: Term) -> bool:
     """Return whether a word is a part of the moment that a bound names, or the unit of its number beside a measure."""
     if bound.dated:
-        return term.coded or term.key in plan.date_keys
+        return term.coded or term.key in plan.date_keys or is_calendar(term.key)
     return bool(bound.measures) and term.text.lower() == bound.unit
 
 
