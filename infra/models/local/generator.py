@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from functools import partial
 from textwrap import indent
 
-from graphtide.graph.retrieval.question_words import is_corpus_question
+from graphtide.graph.retrieval.question_words import MONTHS, is_corpus_question, time_words
 from graphtide.graph.text.quotation import neutralise
 from graphtide.infra.models.local.answers.choosing.rendering import Quotation, rendered
 from graphtide.infra.models.local.answers.choosing.selection import RuleAnswer, answer_by_relevance, answer_by_rules
@@ -24,6 +24,7 @@ from graphtide.infra.models.local.answers.questions.types import QuestionPlan
 from graphtide.infra.models.local.answers.segmentation import units_of
 from graphtide.infra.models.local.answers.themes import beginnings
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
+from graphtide.infra.models.local.answers.values.dates import days_in
 from graphtide.infra.models.local.answers.words import keys_of
 from graphtide.infra.models.local.unit_reader import UnitReader, titled
 from graphtide.infra.models.replies.citation_checker import UNSUPPORTED, cited_sentences
@@ -123,7 +124,7 @@ class ExtractiveGenerator:
     ) -> list[Quotation]:
         units = await self._pool.run(partial(_units, context, parts), small=small)
         if is_corpus_question(question):
-            return beginnings(units)
+            return _beginnings(question, units)
         whole = await self._quoted(question, units, bool(context), small)
         found, answered = [whole], [one.unit for one in whole]
         for part in reversed(parts_of(question) if whole else ()):  # the first one if the second adds nothing
@@ -174,6 +175,18 @@ def _merged(parts: Sequence[list[Quotation]]) -> list[Quotation]:
         if key not in found or len(one.text) > len(found[key].text):
             found[key] = one
     return list(found.values())
+
+
+def _beginnings(question: str, units: list[Unit]) -> list[Quotation]:
+    """Return the beginnings of the texts; if the question names months, of those that are of them, by the day of the
+    document or the heading, else of those that name a day of them.
+    """
+    months = {MONTHS.index(word) + 1 for word in time_words(question) if word in MONTHS}
+    if not months:
+        return beginnings(units)
+    dated = [unit for unit in units if unit.date[1] in months]
+    dated = dated or [unit for unit in units if any(day[1] in months for day in days_in(unit.text))]
+    return sorted(beginnings(dated, by_day=True), key=lambda one: one.unit.date)
 
 
 def _by_rules(plan: QuestionPlan, units: list[Unit], similar: list[float]) -> tuple[AnswerEvidence, RuleAnswer]:

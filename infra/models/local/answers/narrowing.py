@@ -109,9 +109,12 @@ def beyond(plan: QuestionPlan, bound: Bound, rows: Sequence[Scored]) -> list[Sco
     values = _values(units, column, bound)
     if bound.yearless:
         years = {int(value // 10_000) for value in values if value is not None}
-        if len(years) != 1:
+        if len(years) == 1:
+            bound = bound.in_year(years.pop())
+        elif bound.high - bound.low > _ONE_MONTH:
             return []
-        bound = bound.in_year(years.pop())
+        else:  # "in December" of any year
+            values = [None if value is None else value % 10_000 for value in values]
     return [scored for value, scored in zip(values, rows, strict=True) if value is not None and bound.admits(value)]
 
 
@@ -122,15 +125,23 @@ def bounded_column(plan: QuestionPlan, bound: Bound, rows: Sequence[Unit]) -> st
     asked = frozenset().union(*({term.key} | term.synonyms for term in plan.terms if not (term.weak or term.coded)))
     names = {cell.column: cell.column_keys for row in rows for cell in row.cells}
     ends = frozenset().union(*(columns for verbs, columns in ENDS_OF_PERIODS if verbs & asked))
-    named = (
-        name for name, keys in names.items() if (keys & asked or name.lower() in ends) and _are_moments(rows, name)
-    )
-    return next(named, "") or _dated_column(rows)
+    named = (name for name, keys in names.items() if keys & asked or _last_word(name) in ends)
+    return next((name for name in named if _are_moments(rows, name)), "") or _dated_column(rows)
+
+
+def _last_word(column: str) -> str:
+    return (column.lower().replace("_", " ").split() or [""])[-1]
+
+
+_ONE_MONTH, _MOST = 99, 0.5
+"""Distance between the first and the last day of a month as numbers, and the least share of dates in their column."""
 
 
 def _are_moments(rows: Sequence[Unit], column: str) -> bool:
+    """Return whether several values of a column, and more than half, are dates; others may be "monthly"."""
     values = [value for row in rows if (value := cell_of(row, column))]
-    return len(values) > 1 and all(_moment(value) is not None for value in values)
+    moments = sum(_moment(value) is not None for value in values)
+    return moments > 1 and moments > _MOST * len(values)
 
 
 def _values(rows: Sequence[Unit], column: str, bound: Bound | None = None) -> list[float | None]:

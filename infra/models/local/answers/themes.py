@@ -17,18 +17,23 @@ _FIELD_WORDS = 8
 """Words of a line of the head of a text, at most: "Date: 3 May 2026", "Present: Bea, Jonas, Ida"."""
 
 
-def beginnings(units: Sequence[Unit]) -> list[Quotation]:
+def beginnings(units: Sequence[Unit], *, by_day: bool = False) -> list[Quotation]:
     """Return the first full sentence with new content of each of the first texts, after the title of its document.
 
-    The last passage of a document counts: the first passages of the documents follow those of the result.
+    The last passage of a document counts: the first passages of the documents follow those of the result. `by_day`: the
+    days of a diary are texts of their own.
     """
-    last = {unit.doc_id or unit.origin: unit.origin for unit in units}
-    units = [unit for unit in units if unit.origin == last[unit.doc_id or unit.origin]]
+
+    def text_of(unit: Unit) -> object:
+        return (unit.doc_id or unit.origin, unit.date) if by_day else unit.doc_id or unit.origin
+
+    last = {text_of(unit): unit.origin for unit in units}
+    units = [unit for unit in units if unit.origin == last[text_of(unit)]]
     chosen: list[Unit] = []
-    done: set[str | int] = set()
+    done: set[object] = set()
     left = MAX_WORDS
     for unit in sorted(units, key=_is_weak):
-        key = unit.doc_id or unit.origin
+        key = text_of(unit)
         if key in done or any(_repeats(unit, second) for second in chosen):
             continue
         done.add(key)

@@ -157,6 +157,41 @@ async def test_rows_are_selected_by_a_state_in_other_words_and_by_a_deadline(que
     assert re.findall(r"project: (\w+)", found) == names
 
 
+CONTRACTS = table(
+    "contracts.csv",
+    "contract: Electricity; runs until: 2026-12-31",
+    "contract: Internet; runs until: 2027-03-31",
+    "contract: Car; runs until: 2027-12-31",
+    "contract: Gym; runs until: monthly",
+    title="Contracts",
+)
+
+
+async def test_months_of_a_column_with_other_values_and_several_years() -> None:
+    found = await answer("Which contracts end in December?", CONTRACTS)
+    assert re.findall(r"contract: (\w+)", found) == ["Electricity", "Car"]
+
+
+async def test_what_one_still_has_to_do_is_not_what_is_done() -> None:
+    trip = note("trip.md", "Done: passports", "To do: kite", "To do: rain jackets", title="Trip", headings=("To pack",))
+    assert await answer("What do we still have to pack?", trip) == "To do: kite To do: rain jackets"
+
+
+async def test_what_happened_in_a_month_is_in_the_days_of_that_month() -> None:
+    """Each day of a diary is a text, and a month without any is refused."""
+    diary = [
+        note("diary.md", text, title="Diary 2026", headings=("Diary 2026", day))
+        for day, text in (
+            ("2 March", "The heating stopped at night."),
+            ("4 April", "The car got its summer tyres."),
+            ("19 April", "We signed the contract for the panels."),
+        )
+    ]
+    found = await answer("What happened in April?", *diary)
+    assert found == "Diary 2026: The car got its summer tyres. Diary 2026: We signed the contract for the panels."
+    assert await answer("What happened in November?", *diary) == NOTHING_FITS
+
+
 def test_months_of_a_period() -> None:
     assert month_spans("off from 1 November to 15 March") == [frozenset({11, 12, 1, 2, 3})]
     assert month_spans("open April - September, and the 3rd of May until the 4th of June") == [

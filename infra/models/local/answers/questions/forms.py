@@ -138,8 +138,10 @@ def versus_of(tokens: Sequence[str]) -> Versus | None:
 
 def asks_for_left(tokens: Sequence[str]) -> bool:
     """Return whether it is "what is left to do", "what is left for the move", "which tasks are left" or "what is left
-    on the list", not "what is left in the fridge" or "what is left to eat".
+    on the list", or "what do we still have to pack", not "what is left in the fridge" or "what is left to eat".
     """
+    if tokens[:1] == ["what"] and any(tokens[at : at + 3] in _STILL_TO for at in range(1, len(tokens) - 3)):
+        return True
     at = next((at for at, token in enumerate(tokens) if token == _LEFT), 0)
     if tokens[:1] not in (["what"], ["which"]) or not at or tokens[at - 1] not in _BEING:
         return False
@@ -148,6 +150,7 @@ def asks_for_left(tokens: Sequence[str]) -> bool:
     return asked and (tokens[0] == "what" or tokens[1] in TASKS)
 
 
+_STILL_TO = tuple(["still", verb, "to"] for verb in ("have", "has", "need", "needs"))
 _LEFT, _BEING = "left", frozenset({"is", "are", "still"})
 _TO_DO, _LISTS = (["to", "do"], ["to", "be"]), word_set("list checklist agenda plan project backlog board")
 TASKS = word_set("task tasks thing things item items job jobs point points step steps todo todos")
