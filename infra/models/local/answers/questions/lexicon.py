@@ -49,7 +49,7 @@ COPULAS = word_set("""is are was were""")
 STATES = {"open": False, "pending": False, "outstanding": False, "unfinished": False, "done": True, "finished": True}
 FINISHED = word_set("done fixed solved resolved repaired finished completed closed complete settled")
 UNFINISHED = word_set("open new pending outstanding unfinished unresolved unsolved")
-RUNNING = word_set("running active ongoing underway started doing wip") | {"in progress", "under way", "in work"}
+RUNNING = word_set("running active ongoing underway started doing wip") | {"in progress", "in work"}
 """Words of a question, and values of a column for a state, that mean the same."""
 ENDS_OF_PERIODS = (
     (keys_of("arrive start begin come join open"), word_set("from since start starts begin arrival arrives joined")),
