@@ -172,6 +172,17 @@ async def test_months_of_a_column_with_other_values_and_several_years() -> None:
     assert re.findall(r"contract: (\w+)", found) == ["Electricity", "Car"]
 
 
+async def test_a_row_may_state_the_month_in_another_column_than_that_for_dates() -> None:
+    people = table(
+        "people.md",
+        "Name: Hanne Lillevik; Role: PhD student; Since: Sep 2022; Looks after: stakes",
+        "Name: Tobias Achterberg; Role: PhD student; Since: Oct 2024; Looks after: geophones",
+        "Name: Yuki Tanabe; Role: PhD student, starts 1 October 2025; Since: -; Looks after: flood modelling",
+        title="People",
+    )
+    assert "Yuki Tanabe" in await answer("Who starts in October?", people)
+
+
 async def test_what_one_still_has_to_do_is_not_what_is_done() -> None:
     trip = note("trip.md", "Done: passports", "To do: kite", "To do: rain jackets", title="Trip", headings=("To pack",))
     assert await answer("What do we still have to pack?", trip) == "To do: kite To do: rain jackets"

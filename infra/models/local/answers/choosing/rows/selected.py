@@ -17,15 +17,17 @@ from graphtide.infra.models.local.answers.choosing.lists import (
 from graphtide.infra.models.local.answers.matching.answer_types import denies_asked
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.narrowing import affirmed, beyond, bounded_column
+from graphtide.infra.models.local.answers.questions.bounds import holds
 from graphtide.infra.models.local.answers.questions.lexicon import NEGATIONS
 from graphtide.infra.models.local.answers.questions.types import QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.units import UnitKind, table_of
+from graphtide.infra.models.local.answers.values.dates import days_in
 from graphtide.infra.models.local.answers.words import words_of
 
 
 def rows_within(evidence: AnswerEvidence, row: Scored) -> list[Scored] | None:
     """Return the rows of a row's table that have the values of the question that it has, and are within the bound; None
-    without a bound or a column for it.
+    without a bound or a column for it, or if the row says elsewhere of what a day within it is ("starts 1 October").
     """
     plan = evidence.plan
     if plan.bound is None or row.unit.kind is not UnitKind.ROW:
@@ -34,7 +36,14 @@ def rows_within(evidence: AnswerEvidence, row: Scored) -> list[Scored] | None:
     if not bounded_column(plan, plan.bound, [one.unit for one in rows]):
         return None
     named = {t.key for t in plan.terms if not (t.weak or t.coded or t.kind is TermKind.FOCUS)} & row.unit.keys
-    return [one for one in beyond(plan, plan.bound, rows) if named <= one.unit.keys]
+    found = [one for one in beyond(plan, plan.bound, rows) if named <= one.unit.keys]
+    said = (cell.value for cell in row.unit.cells if len(cell.value.split()) >= _SAYING)
+    is_within = plan.bound.dated and any(holds(plan.bound, day) for value in said for day in days_in(value))
+    return None if is_within and all(one is not row for one in found) else found
+
+
+_SAYING = 4
+"""Words of a cell that says of what its day is."""
 
 
 def within_bound(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> Sequence[Scored]:
