@@ -37,8 +37,8 @@ def rows_within(evidence: AnswerEvidence, row: Scored) -> list[Scored] | None:
         return None
     named = {t.key for t in plan.terms if not (t.weak or t.coded or t.kind is TermKind.FOCUS)} & row.unit.keys
     found = [one for one in beyond(plan, plan.bound, rows) if named <= one.unit.keys]
-    said = (cell.value for cell in row.unit.cells if len(cell.value.split()) >= _SAYING)
-    is_within = plan.bound.dated and any(holds(plan.bound, day) for value in said for day in days_in(value))
+    texts = (cell.value for cell in row.unit.cells if len(cell.value.split()) >= _SAYING)
+    is_within = plan.bound.dated and any(holds(plan.bound, day) for text in texts for day in days_in(text))
     return None if is_within and all(one is not row for one in found) else found
 
 
