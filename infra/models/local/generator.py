@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from functools import partial
 from textwrap import indent
 
-from graphtide.graph.retrieval.question_words import MONTHS, is_corpus_question, time_words
+from graphtide.graph.retrieval.question_words import is_corpus_question
 from graphtide.graph.text.quotation import neutralise
 from graphtide.infra.models.local.answers.choosing.rendering import Quotation, rendered
 from graphtide.infra.models.local.answers.choosing.selection import RuleAnswer, answer_by_relevance, answer_by_rules
@@ -24,8 +24,8 @@ from graphtide.infra.models.local.answers.questions.types import QuestionPlan
 from graphtide.infra.models.local.answers.segmentation import units_of
 from graphtide.infra.models.local.answers.themes import beginnings
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
-from graphtide.infra.models.local.answers.values.dates import days_in
-from graphtide.infra.models.local.answers.words import keys_of
+from graphtide.infra.models.local.answers.values.dates import days_in, months_named
+from graphtide.infra.models.local.answers.words import keys_of, words_of
 from graphtide.infra.models.local.unit_reader import UnitReader, titled
 from graphtide.infra.models.replies.citation_checker import UNSUPPORTED, cited_sentences
 from graphtide.streams.model_ports import ContextPart, ContextPassage, Embedder, Generated, PartAnswer, citable
@@ -181,7 +181,7 @@ def _beginnings(question: str, units: list[Unit]) -> list[Quotation]:
     """Return the beginnings of the texts; if the question names months, of those that are of them, by the day of the
     document or the heading, else of those that name a day of them.
     """
-    months = {MONTHS.index(word) + 1 for word in time_words(question) if word in MONTHS}
+    months = months_named(words_of(question))
     if not months:
         return beginnings(units)
     dated = [unit for unit in units if unit.date[1] in months]

@@ -18,7 +18,9 @@ from graphtide.graph.records import DocumentChange, Extraction, GraphDelta
 from graphtide.streams.consolidate.maintenance_requests import MaintenanceKind, MaintenanceRequest
 from graphtide.streams.consolidate.partition_buffer import PartitionBuffer
 from graphtide.streams.consolidate.partitions import writer
+from graphtide.streams.consolidate.partitions.writer import PartitionWriter
 from graphtide.streams.consolidate.stage import STAGE, ConsolidateSettings, ConsolidateStage
+from graphtide.streams.errors import Retryable
 from graphtide.streams.messages import EXTRACTIONS, ExtractionMessage
 from graphtide.streams.ports import ConsumedRecord, Position, Record, RevisionState
 from graphtide.streams.scheduling.precedence import QUESTIONS
@@ -29,7 +31,7 @@ from tests.support.stages import Seen, dead_letters, eventually, running
 
 HEAVY_BYTES = 20_000
 WAITING_BYTES = 30_000
-"""Of several heavy records that wait only one has its value."""
+"""Room in the buffer for the value of one heavy record."""
 
 
 @dataclass
@@ -188,6 +190,34 @@ async def test_a_record_that_cannot_be_read_waits_for_its_turn(
             await eventually(harness.consumed)
     assert len(await dead_letters(harness.backend)) == 1
     assert await harness.applied("b", "y") and await harness.applied("big", "heavy")
+
+
+async def test_documents_whose_values_were_left_out_are_applied_in_their_order(
+    harness: OvertakingHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Heavy ones of two graphs wait without values while small ones overtake; the first fetch fails, and the partition
+    continues from its watermark.
+    """
+    fetch, windows = PartitionWriter.read_again, list[tuple[int, int]]()
+
+    async def failing_once(self: PartitionWriter, first: int, after: int) -> Sequence[ConsumedRecord]:
+        windows.append((first, after))
+        if len(windows) == 1:
+            raise Retryable("the log does not answer", 0.0)
+        return await fetch(self, first, after)
+
+    monkeypatch.setattr(PartitionWriter, "read_again", failing_once)
+    with held_back(monkeypatch, "big") as go:
+        async with running(harness.stage().run):
+            for number in range(6):
+                await harness.publish("big", f"heavy {number}", heavy=True)
+                await harness.publish("large", f"heavy {number}", heavy=True)
+                await harness.publish("small", f"{number}")
+            await eventually(lambda: harness.applied("small", *map(str, range(6))))
+            go.set()
+            await eventually(harness.consumed)
+    assert len(windows) > 1
+    await harness.check()
 
 
 def consumed(offset: int, graph: str, size: int = 10) -> ConsumedRecord:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
 from graphtide.streams.consolidate.partition_buffer import PartitionBuffer
-from graphtide.streams.consolidate.partitions.writer import PartitionWriter
 from graphtide.streams.errors import Retryable
 from graphtide.streams.ports import ConsumedRecord, Position, Record
-from tests.support.backends import NAMES, Clock, opened
-from tests.support.stages import eventually, running
-from tests.unit.streams.test_overtaking import OvertakingHarness, held_back
 
 HEAVY_BYTES, MAX_BYTES = 1_000, 5_000
 
@@ -93,40 +88,3 @@ async def test_a_record_is_never_returned_without_its_value() -> None:
         await buffer.next(64)
     log.records = known
     assert await buffer.next(64) == known[1:]
-
-
-@pytest.fixture(params=NAMES)
-async def harness(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[OvertakingHarness]:
-    """Yield a harness over each storage."""
-    seed = random.randrange(1 << 32)
-    print("seed", seed)
-    async with opened(request.param, tmp_path, Clock()) as backend:
-        yield OvertakingHarness(backend, seed)
-
-
-async def test_documents_whose_values_were_left_out_are_applied_in_their_order(
-    harness: OvertakingHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Heavy ones of two graphs wait without values while small ones overtake; the first fetch fails, and the partition
-    continues from its watermark.
-    """
-    fetch, windows = PartitionWriter.read_again, list[tuple[int, int]]()
-
-    async def failing_once(self: PartitionWriter, first: int, after: int) -> Sequence[ConsumedRecord]:
-        windows.append((first, after))
-        if len(windows) == 1:
-            raise Retryable("the log does not answer", 0.0)
-        return await fetch(self, first, after)
-
-    monkeypatch.setattr(PartitionWriter, "read_again", failing_once)
-    with held_back(monkeypatch, "big") as go:
-        async with running(harness.stage().run):
-            for number in range(6):
-                await harness.publish("big", f"heavy {number}", heavy=True)
-                await harness.publish("large", f"heavy {number}", heavy=True)
-                await harness.publish("small", f"{number}")
-            await eventually(lambda: harness.applied("small", *map(str, range(6))))
-            go.set()
-            await eventually(harness.consumed)
-    assert len(windows) > 1
-    await harness.check()

@@ -144,6 +144,11 @@ def is_superseded(evidence: AnswerEvidence, earlier: Unit, terms: Sequence[int])
     )
 
 
+def covered_terms(scored: Scored) -> list[int]:
+    """Return the places of the terms of the question that a unit has in any degree."""
+    return [at for at, share in enumerate(scored.covers) if share]
+
+
 def _is_later_in_chat(earlier: Unit, later: Unit) -> bool:
     return earlier.doc_id == later.doc_id and _is_later_message(earlier, later)
 

@@ -32,7 +32,7 @@ def beginnings(units: Sequence[Unit], *, by_day: bool = False) -> list[Quotation
     chosen: list[Unit] = []
     done: set[object] = set()
     left = MAX_WORDS
-    for unit in sorted(units, key=_is_weak):
+    for unit in sorted(units, key=is_weak):
         key = text_of(unit)
         if key in done or any(_repeats(unit, second) for second in chosen):
             continue
@@ -46,7 +46,7 @@ def beginnings(units: Sequence[Unit], *, by_day: bool = False) -> list[Quotation
     return [Quotation(_titled(unit), unit) for unit in chosen]
 
 
-def _is_weak(unit: Unit) -> bool:
+def is_weak(unit: Unit) -> bool:
     """Return whether a unit says little about its text: a row, a quotation, a line of its head, a greeting or another
     short line.
     """

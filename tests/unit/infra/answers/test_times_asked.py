@@ -27,7 +27,7 @@ CLUB = (
     note(
         "minutes-02.md",
         "Present: Petra Holm, Mira Dahl.",
-        "The pump leaks.",
+        "The pump leaks again.",
         title="Committee minutes",
         date="2026-02-11",
     ),
@@ -69,7 +69,7 @@ FEBRUARY, MARCH, APOLOGIES = (
         ("What's on in April?", f"{COMPOST} {CLEANUP}"),
         ("What is planned for 20 June?", SUPPER),
         ("What is on between 1 April and 10 June?", f"{COMPOST} {CLEANUP} {GARDEN}"),
-        ("What happened on 11 February 2026?", "The pump leaks."),
+        ("What happened on 11 February 2026?", "The pump leaks again."),
         ("What happens in October?", NOTHING_FITS),
         ("Who is on call on 2 June?", "week: 23; from: 2026-06-01; to: 2026-06-07; primary: Lena"),
         ("Who is on call on 27 May?", "week: 22; from: 2026-05-25; to: 2026-05-31; primary: Wiktoria"),
@@ -117,6 +117,32 @@ async def test_the_moment_of_a_message_is_no_day_that_it_states() -> None:
     )
     assert await answer("What is on in May?", chat) == "[2026-05-21 10:30] Lena: the portal is read-only on 24 May"
     assert "laptops" in await answer("What happened on 21 May?", chat)
+
+
+async def test_a_moment_within_a_message_is_a_day_that_it_states() -> None:
+    chat = note("chat.txt", "[2026-05-21 10:02] Tom: the export runs on 2026-06-03 10:00", title="Chat")
+    assert "export" in await answer("What happens in June?", chat)
+    notes = note("notes.txt", "The fair is on 12 June.", "The mail moves on 2026-06-03 10:00 for all.", title="Notes")
+    assert (
+        await answer("What is on in June?", notes)
+        == "The mail moves on 2026-06-03 10:00 for all. The fair is on 12 June."
+    )
+
+
+async def test_a_correction_of_the_minutes_goes_before_their_line() -> None:
+    """The line is then left to the models, which see both."""
+    correction = note(
+        "minutes-04.md",
+        "Correction to March: Mira Dahl attended the meeting after all, and Jonas Ek did not.",
+        title="Committee minutes",
+        date="2026-04-08",
+    )
+    assert await answer("Who attended the meeting in March?", *CLUB[:-1], correction) != MARCH
+
+
+async def test_may_is_a_verb_in_a_question_about_everything() -> None:
+    found = await answer("Which topics may these notes cover?", *CLUB)
+    assert found == await answer("Which topics do these notes cover?", *CLUB) != NOTHING_FITS
 
 
 async def test_what_is_still_open_lists_all_open_tasks_of_the_matter() -> None:

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from graphtide.infra.models.local.answers.matching.coverage import HEADING
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
-from graphtide.infra.models.local.answers.questions.bounds import holds, period_of
+from graphtide.infra.models.local.answers.questions.bounds import holds, period_named
 from graphtide.infra.models.local.answers.questions.lexicon import UNFINISHED
 from graphtide.infra.models.local.answers.questions.types import Kind, TermKind
-from graphtide.infra.models.local.answers.succession import is_superseded
+from graphtide.infra.models.local.answers.succession import covered_terms, is_superseded
 from graphtide.infra.models.local.answers.support import coverage, union
 from graphtide.infra.models.local.answers.thesaurus import SYNONYMS
 from graphtide.infra.models.local.answers.units import DONE, TO_DO, Unit, UnitKind, is_state_column
@@ -69,7 +69,7 @@ def open_items(evidence: AnswerEvidence) -> list[Scored]:
     words = [term for term in plan.terms if term.kind is not TermKind.WEAK and term.text.lower() not in UNFINISHED]
     found = [
         scored for scored in evidence.scored
-        if _is_open(scored.unit) and all(({term.key} | term.synonyms) & _all_keys(scored.unit) for term in words)
+        if _is_open(scored.unit) and all(({term.key} | term.synonyms) & all_keys(scored.unit) for term in words)
     ]  # fmt: skip
     return found if len(found) <= _MAX_OPEN else []
 
@@ -82,7 +82,7 @@ def _is_open(unit: Unit) -> bool:
     return open_cell or unit.text.startswith(TO_DO)
 
 
-def _all_keys(unit: Unit) -> frozenset[str]:
+def all_keys(unit: Unit) -> frozenset[str]:
     return unit.keys | unit.columns | unit.lead_keys | unit.head_keys | unit.title_keys
 
 
@@ -120,7 +120,7 @@ def attendance(evidence: AnswerEvidence) -> list[Scored]:
     missed = _MISSING.search(text) is not None
     if plan.kind not in (Kind.PERSON, Kind.YES_NO) or not (missed or _ATTENDING.search(text)):
         return []
-    period = period_of(plan)
+    period = period_named(plan)
     named = frozenset(term.key for term in plan.terms if term.kind is TermKind.NAME and not is_calendar(term.key))
     if (plan.kind is Kind.YES_NO) != bool(named):
         return []
@@ -139,7 +139,10 @@ def attendance(evidence: AnswerEvidence) -> list[Scored]:
     if period is None:
         latest = max((scored.unit.date for scored in found), default=None)
         found = [scored for scored in found if scored.unit.date == latest]
-    return sorted(found, key=lambda one: one.unit.date) if len(found) <= _MAX_MEETINGS else []
+    if len(found) > _MAX_MEETINGS:
+        return []
+    found = [scored for scored in found if not is_superseded(evidence, scored.unit, covered_terms(scored))]
+    return sorted(found, key=lambda one: one.unit.date)
 
 
 def _is_labelled(unit: Unit, label: re.Pattern[str]) -> bool:

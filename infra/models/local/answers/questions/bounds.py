@@ -73,7 +73,7 @@ def bound_of(tokens: Sequence[str]) -> Bound | None:
     return whole
 
 
-def period_of(plan: QuestionPlan) -> Bound | None:
+def period_named(plan: QuestionPlan) -> Bound | None:
     """Return the one period, month or day that a question names, as limits; None for none or several."""
     if plan.bound is not None and plan.bound.dated:
         return plan.bound

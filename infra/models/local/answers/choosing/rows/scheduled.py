@@ -1,7 +1,7 @@
 """Answers to what happens in a period, and who is of a day: "what is on from 3 to 6 May", "who is on call on 2 June".
 
 Such a question names nothing but a time, and a table may state that in figures: its answer is what states a day of the
-period. Cost: linear in the units.
+period. Cost: the units, and for each one that answers, those that may correct it.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ import re
 from itertools import pairwise
 
 from graphtide.infra.models.local.answers.choosing.lists import MAX_ROWS
-from graphtide.infra.models.local.answers.matching.cell_values import period_of as period_of_row
-from graphtide.infra.models.local.answers.matching.cell_values import spans_day
+from graphtide.infra.models.local.answers.choosing.records import all_keys
+from graphtide.infra.models.local.answers.matching.cell_values import period_of, spans_day
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
-from graphtide.infra.models.local.answers.questions.bounds import holds, period_of
+from graphtide.infra.models.local.answers.questions.bounds import holds, period_named
 from graphtide.infra.models.local.answers.questions.types import Bound, Kind, QuestionPlan
-from graphtide.infra.models.local.answers.succession import is_superseded
+from graphtide.infra.models.local.answers.succession import covered_terms, is_superseded
+from graphtide.infra.models.local.answers.themes import is_weak
 from graphtide.infra.models.local.answers.units import Unit, UnitKind
 from graphtide.infra.models.local.answers.values.dates import MONTH_NUMBERS, Day, days_in, is_calendar
 from graphtide.infra.models.local.answers.words import STOP_WORDS, key_of, word_set, words_of
@@ -29,7 +30,7 @@ _ASKING = word_set("what which anything is are")
 _BESIDE = word_set(
     "on going place anything something everything next take our plan plans date dates since until till before after"
 )
-_WRITTEN_AT = re.compile(r"\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2})?[^ \]]{0,8}\]?")
+_WRITTEN_AT = re.compile(r"\A\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2})?[^ \]]{0,8}\]?")
 """The moment of a message or of a line in a log, which it begins with."""
 
 
@@ -42,32 +43,28 @@ def scheduled(evidence: AnswerEvidence) -> list[Scored]:
     if period is None:
         return []
     past = not _HAPPENED.isdisjoint(evidence.plan.text.lower().split())
-    found = [
-        (day, scored) for scored in evidence.scored
-        if (day := _day_within(scored.unit, period, past=past)) is not None
-        and not is_superseded(evidence, scored.unit, _own_terms(scored))
-    ]  # fmt: skip
+    days = ((_day_within(scored.unit, period, past=past), scored) for scored in evidence.scored)
+    found = [(day, scored) for day, scored in days if day is not None]
     latest = max((day[0] for day, _ in found), default=0)
     found = [(day, scored) for day, scored in found if day[0] in (0, latest)]
-    found = [one for one in found if period_of_row(one[1].unit) is None] or found
+    found = [one for one in found if period_of(one[1].unit) is None] or found
     if not found:
-        return _beginning_in(evidence, period)
-    return [scored for _, scored in sorted(found, key=lambda one: one[0][1:])][:MAX_ROWS]
+        return _beginnings(evidence, period)
+    first = [scored for _, scored in sorted(found, key=lambda one: one[0][1:])][:MAX_ROWS]
+    return [scored for scored in first if not is_superseded(evidence, scored.unit, covered_terms(scored))]
 
 
-def _beginning_in(evidence: AnswerEvidence, period: Bound) -> list[Scored]:
+def _beginnings(evidence: AnswerEvidence, period: Bound) -> list[Scored]:
     """Return the first full sentence of each document of a day in the period."""
     first: dict[str, Scored] = {}
     for scored in sorted(evidence.scored, key=lambda one: (one.unit.date, one.unit.ordinal)):
         unit = scored.unit
-        words = unit.text.split()
-        is_full = unit.kind is UnitKind.SENTENCE and len(words) >= _FULL_WORDS and not words[0].endswith(":")
-        if is_full and not unit.asks and unit.date[2] and holds(period, unit.date):
+        if unit.date[2] and holds(period, unit.date) and not is_weak(unit):
             first.setdefault(unit.doc_id, scored)
     return list(first.values())[:_MAX_TEXTS]
 
 
-_FULL_WORDS, _MAX_TEXTS = 3, 4
+_MAX_TEXTS, _MAX_ROWS_OF_DAY, _DATE_WORDS = 4, 2, 2
 
 
 def of_day(evidence: AnswerEvidence) -> list[Scored]:
@@ -83,20 +80,11 @@ def of_day(evidence: AnswerEvidence) -> list[Scored]:
     found = [
         scored for scored in evidence.scored
         if spans_day(scored.unit, plan.dates[0])
-        and all(_named_by(scored.unit) & ({term.key, joined.get(term.key, "")} | term.synonyms) for term in terms)
+        and all(all_keys(scored.unit) & ({term.key, joined.get(term.key, "")} | term.synonyms) for term in terms)
     ]  # fmt: skip
-    return found if terms and len(found) <= _FEW else []
-
-
-_FEW = 2
-
-
-def _named_by(row: Unit) -> frozenset[str]:
-    return row.keys | row.columns | row.head_keys | row.title_keys
-
-
-def _own_terms(scored: Scored) -> list[int]:
-    return [at for at, share in enumerate(scored.covers) if share]
+    if not terms or len(found) > _MAX_ROWS_OF_DAY:
+        return []
+    return [scored for scored in found if not is_superseded(evidence, scored.unit, covered_terms(scored))]
 
 
 def _period_asked(plan: QuestionPlan) -> Bound | None:
@@ -108,14 +96,14 @@ def _period_asked(plan: QuestionPlan) -> Bound | None:
         return None
     if _HAPPENING.isdisjoint(untimed) and _IS_ON.search(plan.text.lower()) is None:
         return None
-    return period_of(plan)
+    return period_named(plan)
 
 
 def _day_within(unit: Unit, period: Bound, *, past: bool) -> Day | None:
     """Return the first day that a unit states within the period, None without one. The moment of a message counts for
     what happened alone.
     """
-    is_date = not unit.cells and len(unit.text.split()) <= _FEW
+    is_date = not unit.cells and len(unit.text.split()) <= _DATE_WORDS
     if is_date or unit.asks or unit.quoted or unit.kind in (UnitKind.ABOUT, UnitKind.CODE):
         return None
     texts = [cell.value for cell in unit.cells] or [unit.text if past else _WRITTEN_AT.sub("", unit.text, count=1)]
