@@ -85,6 +85,15 @@ def release(max_bytes: int = sys.maxsize) -> int:
     return _vectors.release(max_bytes)
 
 
+def bound_reads(max_bytes: int) -> None:
+    """Keep the resident pages of files that are read below some `max_bytes`, until a bound of 0 lifts it.
+
+    Each read of a vector in a file counts 64 KiB, what the kernel maps around it; when the reads since the last time
+    reach the bound, the pages of the files that they read are removed, in the thread of the last read.
+    """
+    _vectors.bound_reads(max_bytes)
+
+
 def vector_memory() -> VectorMemory:
     """Return what vectors occupy at present. Cost: the number of chunks."""
     return VectorMemory(*_vectors.statistics())

@@ -188,7 +188,7 @@ class Settings(BaseSettings):
     max_question_chars: int = Field(default=8192, ge=1)
     mode_options: dict[str, dict[str, Any]] = {}
     hnsw_m: int = Field(default=16, ge=2, le=128)
-    hnsw_ef_construction: int = Field(default=80, ge=2, le=2000)
+    hnsw_ef_construction: int = Field(default=84, ge=2, le=2000)
     hnsw_ef: int = Field(default=128, ge=2, le=2000)
     max_top_k: int = Field(default=100, ge=1)
     max_filter_values: int = Field(default=1000, ge=1)

@@ -1,5 +1,5 @@
 // The HNSW graph of a vector index (hnswlib, see hnsw/hnswalg.hpp), and the table of its exact stage, over vectors that
-// they hold by reference (hnsw/rows.hpp). The graph compares 8-bit codes (hnsw/codes.hpp); what a search returns is then
+// they hold by reference (hnsw/rows.hpp). The graph compares codes of 4 or 8 bits (hnsw/codes.hpp); what a search returns is then
 // compared by the vectors themselves. Labels of the graph are 0, 1, 2, ... in the order of insertion. The owner
 // excludes changes beside anything else.
 
@@ -64,9 +64,10 @@ class Kernel {
         if (first + held.size() > rows_.capacity()) rows_.reserve(first + held.size() + first / 8);
         rows_.insert(rows_.end(), held.begin(), held.end());
         py::gil_scoped_release unlocked;
+        Codes::Wide wide;
         for (std::size_t i = 0; i < stored.size(); ++i) {
-            const Slot code = codes_.add(stored[i]);
-            graph_->addPoint(code, &code, first + i);
+            const auto [code, sought] = codes_.add(stored[i], wide);
+            graph_->addPoint(code, &sought, first + i);
         }
     }
 
@@ -78,8 +79,8 @@ class Kernel {
         std::vector<std::pair<float, std::size_t>> found;
         {
             py::gil_scoped_release unlocked;
-            std::vector<std::int8_t> code(dimensions_);
-            const Slot coded = codes_.coded(sought, code.data());
+            Codes::Wide code;
+            const Slot coded = codes_.coded(sought, code);
             auto queue = graph_->searchKnn(&coded, k + k / 4 + kSpare);
             for (; !queue.empty(); queue.pop()) found.push_back(queue.top());
         }
@@ -193,11 +194,23 @@ float row_distance(const Row &a, const Row &b, bool plain) {
     return plain ? hnswlib::plain_distance(one, other, size) : hnswlib::slot_distance(&one, &other, &size);
 }
 
+// The same by codes: that of `a` as it is searched for, and as it is stored, with that of `b` as it is stored.
+std::pair<float, float> code_distances(const Row &a, const Row &b, bool plain) {
+    const auto size = static_cast<std::size_t>(a.shape(0));
+    Codes codes(size);
+    Codes::Wide wide;
+    const Slot one = hnswlib::slot_of(a, size), other = codes.add(hnswlib::slot_of(b, size));
+    const Slot sought = codes.coded(one, wide), stored = codes.add(one);
+    if (plain) return {hnswlib::plain_distance(sought, other, size), hnswlib::plain_distance(stored, other, size)};
+    return {hnswlib::slot_distance(&sought, &other, &size), hnswlib::slot_distance(&stored, &other, &size)};
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_hnsw, m) {
     vectors::module();  // an error of its import is one of this import
     m.def("distance", &row_distance, py::arg("a"), py::arg("b"), py::arg("plain"));
+    m.def("code_distances", &code_distances, py::arg("a"), py::arg("b"), py::arg("plain"));
     py::class_<Kernel>(m, "Kernel")
         .def(py::init<std::size_t, std::size_t, std::size_t, std::size_t, std::size_t>(), py::arg("dimensions"),
              py::arg("capacity"), py::arg("links"), py::arg("build_width"), py::arg("seed"))

@@ -30,11 +30,16 @@ Py_ssize_t size_of(PyObject* self) {
     return static_cast<Py_ssize_t>(vectors::Arena::size_of(*stored_of(self)->chunk, stored_of(self)->data));
 }
 
+const char* data_of(PyObject* self) {
+    arena.count_read(*stored_of(self)->chunk);
+    return stored_of(self)->data;
+}
+
 // The contents of `bytes` or of stored bytes; false for any other object.
 bool contents(PyObject* object, const char*& data, Py_ssize_t& size) {
     const bool stored = Py_TYPE(object) == &type;
     if (!stored && !PyBytes_Check(object)) return false;
-    data = stored ? stored_of(object)->data : PyBytes_AS_STRING(object);
+    data = stored ? data_of(object) : PyBytes_AS_STRING(object);
     size = stored ? size_of(object) : PyBytes_GET_SIZE(object);
     return true;
 }
@@ -70,18 +75,18 @@ void deallocate(PyObject* self) {
 }
 
 int buffer(PyObject* self, Py_buffer* view, int flags) {
-    return PyBuffer_FillInfo(view, self, const_cast<char*>(stored_of(self)->data), size_of(self), 1, flags);
+    return PyBuffer_FillInfo(view, self, const_cast<char*>(data_of(self)), size_of(self), 1, flags);
 }
 
 PyObject* compare(PyObject* self, PyObject* other, int operation) {
     const char* data;
     Py_ssize_t size;
     if ((operation != Py_EQ && operation != Py_NE) || !contents(other, data, size)) Py_RETURN_NOTIMPLEMENTED;
-    const bool equal = self == other || (size == size_of(self) && !std::memcmp(data, stored_of(self)->data, size));
+    const bool equal = self == other || (size == size_of(self) && !std::memcmp(data, data_of(self), size));
     return PyBool_FromLong(equal == (operation == Py_EQ));
 }
 
-PyObject* as_bytes(PyObject* self, PyObject*) { return PyBytes_FromStringAndSize(stored_of(self)->data, size_of(self)); }
+PyObject* as_bytes(PyObject* self, PyObject*) { return PyBytes_FromStringAndSize(data_of(self), size_of(self)); }
 
 Py_hash_t hash(PyObject* self) {
     PyObject* copy = as_bytes(self, nullptr);
@@ -203,6 +208,13 @@ PyObject* release(PyObject*, PyObject* given) {
     return PyLong_FromSize_t(arena.release(most));
 }
 
+PyObject* bound_reads(PyObject*, PyObject* given) {
+    const std::size_t bytes = PyLong_AsSize_t(given);
+    if (bytes == static_cast<std::size_t>(-1) && PyErr_Occurred()) return nullptr;
+    arena.bound_reads(bytes);
+    Py_RETURN_NONE;
+}
+
 PyObject* statistics(PyObject*, PyObject*) {
     const vectors::Statistics found = arena.statistics();
     return Py_BuildValue("(nnnn)", found.live_bytes, found.anonymous_bytes, found.mapped_bytes, found.chunks);
@@ -224,6 +236,7 @@ PyMethodDef functions[] = {
     {"probe", probe, METH_O, nullptr},
     {"spill", spill, METH_VARARGS, nullptr},
     {"release", release, METH_O, nullptr},
+    {"bound_reads", bound_reads, METH_O, nullptr},
     {"statistics", statistics, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from graphtide.graph.relatedness.features import SCALE, is_titled, whole_cosines
 from graphtide.graph.relatedness.pairs import Pair
 
+READ_PAIRS = 32
+"""Pairs whose vectors are read at a time: each may be in a file, where a read maps 64 KiB."""
 MIN_VARIANCE = 1e-2
 PRIOR = -2.0
 """Log odds that two candidates of a question belong together: one in eight."""
@@ -100,8 +102,11 @@ def add_all(changes: Sequence[Change]) -> None:
 
 
 def pair_cosines(pairs: Sequence[Pair]) -> NDArray[np.int64]:
-    """Return the cosines of one or more pairs in units of 1 / SCALE, (n,)."""
-    return whole_cosines([one.vector for one, _, _ in pairs], [other.vector for _, other, _ in pairs])
+    """Return the cosines of one or more pairs in units of 1 / SCALE, (n,). They are read READ_PAIRS at a time."""
+    parts = (pairs[start : start + READ_PAIRS] for start in range(0, len(pairs), READ_PAIRS))
+    return np.concatenate(
+        [whole_cosines([one.vector for one, _, _ in part], [other.vector for _, other, _ in part]) for part in parts]
+    )
 
 
 def pair_is_titled(pair: Pair) -> bool:

@@ -11,11 +11,12 @@ Invariant: the result depends on the links and names given, not on their order o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from graphtide.graph.resolution.pair_scoring import LabelKey
 
+MAX_FEW_LINKS = 4
 MAX_MEANINGS = 8
 """A label that could abbreviate more labels than this is treated as ambiguous without further comparisons."""
 
@@ -32,6 +33,67 @@ class ClusterLink:
 
 
 PairTest = Callable[[int, int], bool]
+
+
+class ProposedLinks:
+    """The proposed links of each label, which are few for most: a tuple of up to MAX_FEW_LINKS, else a `dict` by the
+    other label. A `dict` for each label would take four times the memory.
+    """
+
+    __slots__ = ("_of",)
+
+    def __init__(self) -> None:
+        """Hold no link."""
+        self._of: dict[int, tuple[ClusterLink, ...] | dict[int, ClusterLink]] = {}
+
+    def of(self, label: int) -> Collection[ClusterLink]:
+        """Return the links of a label in the order in which they were put."""
+        links = self._of.get(label, ())
+        return links.values() if isinstance(links, dict) else links
+
+    def others(self, label: int) -> list[int]:
+        """Return the labels with which a label has a link, in the same order."""
+        return [_other(link, label) for link in self.of(label)]
+
+    def get(self, a: int, b: int) -> ClusterLink | None:
+        """Return the link of two labels in either order. O(1)."""
+        links = self._of.get(a, ())
+        if isinstance(links, dict):
+            return links.get(b)
+        return next((link for link in links if _other(link, a) == b), None)
+
+    def put(self, link: ClusterLink) -> None:
+        """Add the link of two labels that have none."""
+        for label in (link.a, link.b):
+            links = self._of.get(label, ())
+            if isinstance(links, dict):
+                links[_other(link, label)] = link
+            elif len(links) < MAX_FEW_LINKS:
+                self._of[label] = (*links, link)
+            else:
+                self._of[label] = {_other(each, label): each for each in (*links, link)}
+
+    def drop(self, a: int, b: int) -> None:
+        """Remove the link of two labels in either order, if they have one."""
+        link = self.get(a, b)
+        if link is None:
+            return
+        for label in (a, b):
+            links = self._of[label]
+            if isinstance(links, dict):
+                del links[_other(link, label)]
+            else:
+                links = self._of[label] = tuple(each for each in links if each is not link)
+            if not links:
+                del self._of[label]
+
+    def __iter__(self) -> Iterator[ClusterLink]:
+        """Yield every link once. Cost: the links."""
+        return (link for label in self._of for link in self.of(label) if label == link.a)
+
+
+def _other(link: ClusterLink, label: int) -> int:
+    return link.b if link.a == label else link.a
 
 
 def drop_ambiguous_links(links: Iterable[ClusterLink], are_same: PairTest) -> list[ClusterLink]:

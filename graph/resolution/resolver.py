@@ -25,7 +25,7 @@ from graphtide.graph.resolution import clusters
 from graphtide.graph.resolution.blocking import BlockKey, Blocks, lexical_keys, vector_keys
 from graphtide.graph.resolution.cannot_link import cannot_link_reason
 from graphtide.graph.resolution.changes import ClusterChange, SameAs
-from graphtide.graph.resolution.clusters import ClusterLink
+from graphtide.graph.resolution.clusters import ClusterLink, ProposedLinks
 from graphtide.graph.resolution.pair_scoring import (
     Borderline,
     LabelKey,
@@ -63,7 +63,7 @@ class Resolver:
         self._by_context = ContextPairs()
         self._labels: NumberTable[ResolvableLabel] = NumberTable()
         self._blocks = Blocks()
-        self._links: dict[int, dict[int, ClusterLink]] = {}
+        self._links = ProposedLinks()
         self._awaiting: dict[int, set[int]] = {}
         self._clusters: dict[int, frozenset[int]] = {}  # clusters of two or more labels
 
@@ -129,19 +129,16 @@ class Resolver:
 
     def links_of(self, label: int) -> tuple[SameAs, ...]:
         """Return the links of a label that hold, in the order of the other label's number."""
-        links = (self._same_as(link) for _, link in sorted(self._links.get(label, {}).items()))
+        links = map(self._same_as, sorted(self._links.of(label), key=lambda link: (link.a, link.b)))
         return tuple(link for link in links if link.holds)
 
     def links(self) -> Iterator[SameAs]:
         """Yield every link once, those that were overruled too. Cost: the links."""
-        for a, others in self._links.items():
-            for b, link in others.items():
-                if a < b:
-                    yield self._same_as(link)
+        return map(self._same_as, self._links)
 
     def evidence(self, a: int, b: int) -> SameAs | None:
         """Return the link between two labels, whether it holds or was overruled; None if none was proposed."""
-        link = self._links.get(a, {}).get(b)
+        link = self._links.get(a, b)
         return None if link is None else self._same_as(link)
 
     def borderline(self) -> tuple[Pair, ...]:
@@ -185,7 +182,7 @@ class Resolver:
 
     def _is_recorded(self, a: int, b: int) -> bool:
         """Return whether the last assessment of a pair left a link or a question."""
-        return b in self._links.get(a, ()) or b in self._awaiting.get(a, ()) or self._by_context.has(a, b)
+        return self._links.get(a, b) is not None or b in self._awaiting.get(a, ()) or self._by_context.has(a, b)
 
     def _same_as(self, link: ClusterLink) -> SameAs:
         cluster = self._clusters.get(link.a)
@@ -274,7 +271,7 @@ class _Update:
         """Cluster the components that contain a touched label again, and return the differences."""
         state = self._state
         region = self._region()
-        links = {(link.a, link.b): link for label in region for link in state._links.get(label, {}).values()}
+        links = {(link.a, link.b): link for label in region for link in state._links.of(label)}
         for pair in with_yields(links):
             self._remember(*pair)  # the clusters are still the old ones
         before = {state._clusters.get(label) or frozenset((label,)) for label in region - self._new}
@@ -296,7 +293,9 @@ class _Update:
         linked = self._state._links
         sure = clusters.drop_ambiguous_links(
             links,
-            lambda x, y: y in linked.get(x, ()) or isinstance(score_pair(labels[x], labels[y], verdicts), Proposal),
+            lambda x, y: (
+                linked.get(x, y) is not None or isinstance(score_pair(labels[x], labels[y], verdicts), Proposal)
+            ),
         )
         return clusters.linkage(
             region,
@@ -311,7 +310,7 @@ class _Update:
         waiting = [label for label in self._touched if label in labels]
         region = set(waiting)
         while waiting:
-            for other in links.get(waiting.pop(), ()):
+            for other in links.others(waiting.pop()):
                 if other not in region:
                     region.add(other)
                     waiting.append(other)
@@ -334,7 +333,7 @@ class _Update:
     def _proposed(self, label: int) -> set[int]:
         """Return the labels with which this one has a link or awaits a verdict, and those found by vectors."""
         state = self._state
-        return state._links.get(label, {}).keys() | state._awaiting.get(label, set()) | state._by_context.of(label)
+        return state._awaiting.get(label, set()).union(state._links.others(label), state._by_context.of(label))
 
     def _put(self, a: int, b: int, found: Proposal | Borderline | None) -> None:
         """Record the assessment of a pair in place of the old one, and the verdict's effect."""
@@ -342,10 +341,10 @@ class _Update:
         self._remember(a, b)
         outcome, awaits = self._after_verdict(a, b, found)
         state._by_context.put(_ordered(a, b), found)
-        if isinstance(outcome, Proposal) or b in state._links.get(a, {}):
+        if isinstance(outcome, Proposal) or state._links.get(a, b) is not None:
             self._touched.update((a, b))
+        state._links.drop(a, b)
         for x, y in ((a, b), (b, a)):
-            _drop(state._links, x, y)
             if (others := state._awaiting.get(x)) is not None:
                 others.discard(y)
                 if not others:
@@ -353,9 +352,7 @@ class _Update:
         if isinstance(outcome, Proposal):
             first, second = _ordered(a, b)
             general = (a, b)[outcome.general] if outcome.general >= 0 else -1
-            link = ClusterLink(first, second, outcome.rule, outcome.score_milli, general)
-            state._links.setdefault(a, {})[b] = link
-            state._links.setdefault(b, {})[a] = link
+            state._links.put(ClusterLink(first, second, outcome.rule, outcome.score_milli, general))
         if awaits:
             state._awaiting.setdefault(a, set()).add(b)
             state._awaiting.setdefault(b, set()).add(a)
@@ -387,11 +384,6 @@ class _Update:
 
 def _ordered(a: int, b: int) -> Pair:
     return (a, b) if a < b else (b, a)
-
-
-def _drop(links: dict[int, dict[int, ClusterLink]], label: int, other: int) -> None:
-    if (others := links.get(label)) is not None and others.pop(other, None) is not None and not others:
-        del links[label]
 
 
 def _sorted(found: set[frozenset[int]]) -> tuple[frozenset[int], ...]:

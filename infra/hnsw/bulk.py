@@ -28,7 +28,7 @@ from graphtide.graph.vector_index import (
     similarities,
     stacked,
 )
-from graphtide.infra.hnsw.generation import SCAN_BLOCK, Row, unit_vectors
+from graphtide.infra.hnsw.generation import SCAN_BLOCK, Row, is_same_row, unit_vectors
 from graphtide.infra.hnsw.label_table import NO_LABEL, LabelTable
 
 ROUNDINGS = 8
@@ -97,6 +97,11 @@ class BulkGeneration:
     def rows(self, keys: Sequence[int]) -> list[Row]:
         """Return the rows of the ids as they were put. Raises KeyError for an id that is not live."""
         return [self._table.row(self._places.of(key)) for key in keys]
+
+    def refers_to(self, key: int, row: Row) -> bool:
+        """Return whether the id is live, and its row this one, or one over the same bytes. The rows are not read."""
+        place = self._places.get(key)
+        return place != NO_LABEL and is_same_row(self._table.row(place), row)
 
     def live_ids(self) -> Ids:
         """Return all live ids, ascending."""

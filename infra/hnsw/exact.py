@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphtide.graph.vector_index import ExactIndex, Ids, Vectors, checked_ids
-from graphtide.infra.hnsw.generation import Row, unit_vectors
+from graphtide.infra.hnsw.generation import Row, is_same_row, unit_vectors
 
 
 class ExactGeneration(ExactIndex):
@@ -34,3 +34,8 @@ class ExactGeneration(ExactIndex):
     def rows(self, keys: Sequence[int]) -> list[Row]:
         """Return the rows of the ids as they were put. Raises KeyError for an id that is not live."""
         return [self._rows[key] for key in keys]
+
+    def refers_to(self, key: int, row: Row) -> bool:
+        """Return whether the id is live, and its row this one, or one over the same bytes."""
+        present = self._rows.get(key)
+        return present is not None and is_same_row(present, row)

@@ -113,6 +113,11 @@ class HnswGeneration:
         """Return the rows of the ids as they were put. Raises KeyError for an id that is not live."""
         return [self._index.row(self._labels.of(key)) for key in keys]
 
+    def refers_to(self, key: int, row: Row) -> bool:
+        """Return whether the id is live, and its row this one, or one over the same bytes. The rows are not read."""
+        label = self._labels.get(key)
+        return label != NO_LABEL and is_same_row(self._index.row(label), row)
+
     @property
     def tombstones(self) -> int:
         """Return the number of labels that are dead but still part of the graph."""
@@ -146,9 +151,7 @@ class HnswGeneration:
 
     def _holds(self, key: int, row: Row) -> bool:
         present = self._index.row(self._labels.of(key))
-        if isinstance(present.base, VECTOR_BYTES) and present.base is row.base:
-            return True
-        if present is row or (present.dtype == row.dtype and np.array_equal(present, row)):
+        if is_same_row(present, row) or (present.dtype == row.dtype and np.array_equal(present, row)):
             return True
         both = unit_vectors([present, row], self.dimensions)
         return bool(np.array_equal(both[0], both[1]))
@@ -206,6 +209,11 @@ class HnswGeneration:
             block = slice(start, start + SCAN_BLOCK)
             scores[block] = similarities(query, self.vectors(keys[block]))
         return best_of(keys, scores, k)
+
+
+def is_same_row(one: Row, other: Row) -> bool:
+    """Return whether two rows are one object, or are over the same bytes."""
+    return one is other or (isinstance(one.base, VECTOR_BYTES) and one.base is other.base)
 
 
 def unit_vectors(rows: Sequence[Row], dimensions: int) -> Vectors:

@@ -104,7 +104,7 @@ class HnswIndex:
 
     def add(self, ids: Ids, vectors: Vectors | Rows) -> None:
         """Insert or replace, see VectorIndex.add. An error of an earlier background rebuild is raised here, once."""
-        keys, rows = _batch(ids, vectors, self._dimensions)
+        keys, rows = self._new_rows(ids, vectors)
         self._raise_failure()
         many = len(keys) > max(self._parameters.exact_below, len(self))
         with self._bulk() if many else nullcontext():
@@ -213,6 +213,25 @@ class HnswIndex:
                 self._in_bulk = False
                 self._order_rebuild_if_due()
 
+    def _new_rows(self, ids: Ids, vectors: Vectors | Rows) -> tuple[list[int], list[Row]]:
+        """Return one upsert, validated; rows of float16 as they were given, others as unit vectors. Left out are those
+        that the index refers to already, so they are not read: a document changes many rows but not their vectors.
+        """
+        if isinstance(vectors, np.ndarray):
+            keys, units = checked_batch(ids, vectors, self._dimensions)
+            return keys, list(units)
+        given = checked_ids(ids)
+        if len(given) != len(vectors):
+            raise ValueError(f"got {len(given)} ids for {len(vectors)} vectors: the numbers must be equal")
+        last = {key: at for at, key in enumerate(given)}
+        with self._lock.read():
+            refers = self._current.refers_to
+            known = {at for key, at in last.items() if refers(key, vectors[at])}
+        new = [at for at in range(len(vectors)) if at not in known]
+        _check([vectors[at] for at in new], new, self._dimensions)
+        changed = {key: at for key, at in last.items() if at not in known}
+        return list(changed), [np.ascontiguousarray(vectors[at]) for at in changed.values()]
+
     def _raise_failure(self) -> None:
         with self._lock.write():
             running = self._running
@@ -274,18 +293,16 @@ def _bulk_generation(generation: Generation, dimensions: int) -> BulkGeneration:
     return copy
 
 
-def _batch(ids: Ids, vectors: Vectors | Rows, dimensions: int) -> tuple[list[int], list[Row]]:
-    """Return one upsert, validated; rows of float16 as they were given, others as unit vectors."""
-    if isinstance(vectors, np.ndarray):
-        keys, units = checked_batch(ids, vectors, dimensions)
-        return keys, list(units)
-    given = checked_ids(ids)
-    if len(given) != len(vectors):
-        raise ValueError(f"got {len(given)} ids for {len(vectors)} vectors: the numbers must be equal")
-    for start in range(0, len(vectors), CHECKED_ROWS):
-        check_rows(vectors[start : start + CHECKED_ROWS], dimensions, start)
-    last = {key: at for at, key in enumerate(given)}
-    return list(last), [np.ascontiguousarray(vectors[at]) for at in last.values()]
+def _check(rows: Rows, places: Sequence[int], dimensions: int) -> None:
+    """Raise ValueError, naming the place of the first invalid row, unless all are valid."""
+    for start in range(0, len(rows), CHECKED_ROWS):
+        block = rows[start : start + CHECKED_ROWS]
+        try:
+            check_rows(block, dimensions)
+        except ValueError:
+            for place, row in zip(places[start:], block, strict=False):
+                check_rows([row], dimensions, place)
+            raise
 
 
 def _apply(generation: Generation, keys: list[int], rows: Sequence[Row] | None) -> None:

@@ -14,7 +14,7 @@ class HnswParameters:
     """
 
     links: int = 16  # M: links a vector keeps on each upper level, twice as many on the lowest
-    build_width: int = 80  # efConstruction: candidates considered for the links of a new vector
+    build_width: int = 84  # efConstruction: candidates considered for the links of a new vector
     search_width: int = 128  # ef: candidates kept during a search
     seed: int = 20
     exact_below: int = 1_000  # exact search is as fast up to 5,000, but a document's cost would then jump at the switch

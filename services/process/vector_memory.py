@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from graphtide.graph.vector_store import check_folder, keep_in_chunks, release, spill, vector_memory
+from graphtide.graph.vector_store import bound_reads, check_folder, keep_in_chunks, release, spill, vector_memory
 from graphtide.infra.settings import Settings
 from graphtide.services.process.background_tasks import start, stop
 from graphtide.streams.free_memory import return_free_memory
@@ -26,6 +26,8 @@ RELEASING_ROUNDS = 9
 """Rounds from a move on that drop pages of files: for 16 seconds after it, until its indexes are built."""
 RELEASES = 40
 """Times in such a round: what is read meanwhile maps 64 KiB around it."""
+MAX_READ_BYTES = 2 << 20
+"""Pages of files that reads keep resident in such a round, of those that read vectors one by one."""
 MANY_BYTES = 1 << 20
 """Change of all vectors that counts as a move: a chunk of a large process takes 16 MiB."""
 MAX_RELEASED_BYTES = 256 << 20
@@ -111,6 +113,7 @@ async def spill_now_and_then(folder: Path, every_s: float = SPILL_EVERY_S, retry
 
 
 async def _pause(seconds: float, *, releasing: bool) -> None:
+    bound_reads(MAX_READ_BYTES if releasing else 0)
     if releasing:
         await asyncio.to_thread(return_free_memory)
     for _ in range(RELEASES if releasing else 1):

@@ -154,7 +154,7 @@ class HierarchicalNSW {
     inline void prefetch(tableint internal_id) const {
         const Slot &slot = slots_[internal_id];
         const char *data = static_cast<const char *>(slot.data);
-        const size_t bytes = *static_cast<const size_t *>(dist_func_param_) * bytes_of(slot.form);
+        const size_t bytes = bytes_of(slot.form, *static_cast<const size_t *>(dist_func_param_));
         for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch(data + at);
     }
 

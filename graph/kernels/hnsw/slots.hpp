@@ -1,8 +1,8 @@
 // Slots: the vectors of an index, by reference, and their inner product.
 //
-// A vector is float16 of any length with the inverse of that length, float32 of unit length, or the 8-bit code of one of
-// these (codes.hpp). A product is summed in float32 in a fixed order, of two codes in whole numbers, so it depends on the
-// two vectors alone.
+// A vector is float16 of any length with the inverse of that length, float32 of unit length, or a code of one of these, of
+// 8 or 4 bits a coordinate (codes.hpp). A product is summed in float32 in a fixed order, of two codes in whole numbers, so
+// it depends on the two vectors alone.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,15 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "nibbles.hpp"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
 namespace hnswlib {
 
-enum class Form : std::uint8_t { Wide, Half, Code };
+enum class Form : std::uint8_t { Wide, Half, Code, Nibbles };
 
 struct Slot {
     const void *data{nullptr};
@@ -26,8 +28,13 @@ struct Slot {
     std::uint16_t deleted{0};
 };
 
-// The bytes of a coordinate.
+// The bytes of a coordinate of a row.
 inline std::size_t bytes_of(Form form) { return form == Form::Wide ? 4 : form == Form::Half ? 2 : 1; }
+
+// The bytes of a vector.
+inline std::size_t bytes_of(Form form, std::size_t dimensions) {
+    return form == Form::Nibbles ? nibble_bytes(dimensions) : dimensions * bytes_of(form);
+}
 
 // Stands in for the lock of an element where the owner excludes writers.
 struct NoLock {
@@ -121,11 +128,25 @@ GRAPHTIDE_F16C inline float vector_product(const std::int8_t *a, const std::int8
     return static_cast<float>(sum);
 }
 
+GRAPHTIDE_F16C inline void vector_widen(const std::uint16_t *halves, float *values, std::size_t size) {
+    std::size_t i = 0;
+    for (; i + 8 <= size; i += 8) _mm256_storeu_ps(values + i, eight(halves + i));
+    for (; i < size; ++i) values[i] = widened(halves[i]);
+}
+
 inline bool has_f16c() {
     static const bool found = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
     return found;
 }
 #endif
+
+// Writes float16 as float32, exactly.
+inline void widen(const std::uint16_t *halves, float *values, std::size_t size) {
+#if defined(__x86_64__)
+    if (has_f16c()) return vector_widen(halves, values, size);
+#endif
+    for (std::size_t i = 0; i < size; ++i) values[i] = widened(halves[i]);
+}
 
 template <typename A, typename B>
 float product(const A *a, const B *b, std::size_t size) {
@@ -136,14 +157,24 @@ float product(const A *a, const B *b, std::size_t size) {
 }
 
 struct Fastest {
+    static constexpr bool plain = false;
     template <typename A, typename B>
     static float of(const A *a, const B *b, std::size_t size) { return product(a, b, size); }
 };
 
 struct Plain {
+    static constexpr bool plain = true;
     template <typename A, typename B>
     static float of(const A *a, const B *b, std::size_t size) { return plain_product(a, b, size); }
 };
+
+// The product of two codes, of which `nibbles` has four bits.
+inline float nibble_product(const Slot &code, const Slot &nibbles, std::size_t size, bool plain) {
+    const auto *data = static_cast<const std::uint8_t *>(nibbles.data);
+    if (code.form == Form::Nibbles)
+        return static_cast<float>(product_of_nibbles(static_cast<const std::uint8_t *>(code.data), data, size, plain));
+    return static_cast<float>(product_with_nibbles(static_cast<const std::int8_t *>(code.data), data, size, plain));
+}
 
 template <typename Product, typename A>
 float product_with(const A *data, const Slot &other, std::size_t size) {
@@ -158,9 +189,11 @@ float product_with(const A *data, const Slot &other, std::size_t size) {
 template <typename Product>
 float distance_by(const Slot &one, const Slot &other, std::size_t size) {
     float sum;
-    switch (one.form) {
+    if (other.form == Form::Nibbles) sum = nibble_product(one, other, size, Product::plain);
+    else switch (one.form) {
         case Form::Wide: sum = product_with<Product>(static_cast<const float *>(one.data), other, size); break;
         case Form::Half: sum = product_with<Product>(static_cast<const std::uint16_t *>(one.data), other, size); break;
+        case Form::Nibbles: sum = nibble_product(other, one, size, Product::plain); break;
         default: sum = product_with<Product>(static_cast<const std::int8_t *>(one.data), other, size);
     }
     return 1.0f - sum * (one.scale * other.scale);

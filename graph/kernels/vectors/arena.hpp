@@ -46,6 +46,7 @@ struct Chunk {
     std::uint32_t slots, live = 0, first_word = 0;  // no word of `used` before the first has a free slot
     State state = State::Open;
     bool taken_from = true;  // since the last spill
+    bool read = false;       // since its pages were dropped, where they are bounded
     std::vector<std::uint64_t> used;
 };
 
@@ -138,6 +139,27 @@ class Arena {
         return bytes;
     }
 
+    // Bounds the resident pages of mapped chunks: those that were read are dropped whenever reads may have mapped `bytes`.
+    // 0 is no bound.
+    void bound_reads(std::size_t bytes) {
+        bound_ = bytes;
+        if (!bound_) forget_reads();
+    }
+
+    // Counts a read of a slot, of which each may map kPage around it. Cost: O(1), amortised.
+    void count_read(Chunk &chunk) {
+        if (!bound_ || chunk.state != State::Mapped) return;
+        if (!chunk.read) {
+            chunk.read = true;
+            read_.push_back(&chunk);
+        }
+        mapped_by_reads_ += chunk.bytes < kHugePage ? kPage : kHugePage;
+        if (mapped_by_reads_ < bound_) return;
+        for (const Chunk *each : read_)
+            if (each->state == State::Mapped) madvise(each->data, each->bytes, MADV_DONTNEED);
+        forget_reads();
+    }
+
     Statistics statistics() const {
         Statistics found;
         found.chunks = chunks_.size();
@@ -154,6 +176,7 @@ class Arena {
     static constexpr std::size_t kSmall = std::size_t{1} << 20, kSmallVaried = std::size_t{1} << 17;
     static constexpr std::size_t kLargest = std::size_t{1} << 24;
     static constexpr std::size_t kPage = std::size_t{1} << 16;  // the largest page size of a supported machine
+    static constexpr std::size_t kHugePage = std::size_t{1} << 21;  // what a read of a larger file may map
     static constexpr std::uint32_t kLeastSlots = 16;
 
     // The least of four sizes for each power of two, from 32 on, that is at least as large.
@@ -178,12 +201,13 @@ class Arena {
         return chunk.data + slot * chunk.stride;
     }
 
-    // A sixty-fourth of all chunks, at most 16 MiB: the system bounds the number of mappings of a process (65,530), and
-    // each size has a chunk that is not full. For varied sizes a sixteenth of the pool's, since there are some twenty.
+    // 1 MiB, since a read of a file of 2 MiB may map all of it; in a process with 8 GiB or more a part of 8,192 of all
+    // chunks, at most 16 MiB: the system bounds the number of mappings of a process (65,530). For varied sizes a
+    // sixteenth of the pool's until that is 1 MiB, since there are some twenty, and each has a chunk that is not full.
     std::size_t chunk_bytes(const Pool &pool, std::size_t stride, bool varied) const {
         std::size_t bytes = least_bytes(varied);
-        const std::size_t all = varied ? pool.bytes : bytes_;
-        while (bytes < kLargest && bytes * (varied ? 32 : 128) <= all) bytes *= 2;
+        while (bytes < kSmall && bytes * 32 <= pool.bytes) bytes *= 2;
+        while (bytes >= kSmall && bytes < kLargest && bytes * 8'192 <= bytes_) bytes *= 2;
         return std::max(bytes, (kLeastSlots * stride + kPage - 1) / kPage * kPage);
     }
 
@@ -224,7 +248,14 @@ class Arena {
         if (chunk.live == 0 && !spare) drop(chunk);
     }
 
+    void forget_reads() {
+        for (Chunk *chunk : read_) chunk->read = false;
+        read_.clear();
+        mapped_by_reads_ = 0;
+    }
+
     void drop(Chunk &chunk) {
+        if (chunk.read) read_.erase(std::find(read_.begin(), read_.end(), &chunk));
         chunk.pool->open.erase(&chunk);
         munmap(chunk.data, chunk.bytes);
         bytes_ -= chunk.bytes;
@@ -240,6 +271,8 @@ class Arena {
     std::uint64_t next_ = 0;
     std::uint64_t released_ = 0;  // the chunk whose pages were dropped last
     std::size_t bytes_ = 0;
+    std::vector<Chunk *> read_;  // the chunks that were read since the last drop
+    std::size_t mapped_by_reads_ = 0, bound_ = 0;
 };
 
 }  // namespace vectors

@@ -19,6 +19,7 @@ import pytest
 from graphtide.graph._vectors import StoredBytes
 from graphtide.graph.vector_store import (
     VectorBytes,
+    bound_reads,
     check_folder,
     keep_in_chunks,
     release,
@@ -132,6 +133,49 @@ def test_text_read_is_the_text_stored(text: str) -> None:
     kept = stored_text(text)
     keep_in_chunks(False)
     assert text_of(kept) == text == text_of(stored_text(text)) and kept == stored_text(text)
+
+
+def resident_mib() -> float:
+    """Return the resident pages of mapped files in this process; those of a folder in memory count as shared ones."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith(("RssFile:", "RssShmem:"))) / 1_024
+
+
+def test_pages_of_vectors_that_are_read_are_bounded(tmp_path: Path) -> None:
+    """Reads in a random order, of every kind, leave few pages resident, and many without the bound; vectors that are
+    freed meanwhile leave nothing behind.
+    """
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    expected = [contents(number, 4_096) for number in range(8_000)]
+    vectors = [stored(data) for data in expected]
+    while spill(tmp_path):
+        pass
+    places = rng.sample(range(8_000), 3_000)
+    grown = []
+    for bound in (2 * MIB, 0):
+        release()
+        bound_reads(bound)
+        before = resident_mib()
+        for place in places:
+            kind = rng.randrange(3)
+            if kind == 0:
+                assert bytes(vectors[place]) == expected[place]
+            elif kind == 1:
+                assert vectors[place] == expected[place]
+            else:
+                assert vector_of(vectors[place]).tobytes() == expected[place]
+        grown.append(resident_mib() - before)
+        bound_reads(0)
+    assert grown[0] < 5 and grown[1] > 15, grown
+    bound_reads(64 * MIB)
+    assert all(vectors[place] == expected[place] for place in places[:500])
+    del vectors[:]
+    vectors = [stored(data) for data in expected[:2_000]]
+    spill(tmp_path)
+    assert vectors == expected[:2_000]
+    bound_reads(0)
 
 
 def test_chunks_without_vectors_are_unmapped(tmp_path: Path) -> None:

@@ -12,8 +12,10 @@ import pytest
 
 from graphtide.graph.algorithms.yield_points import yielding
 from graphtide.graph.rwlock import ReadersWriterLock
-from graphtide.graph.vector_index import PADDING, ExactIndex, Ids, Vectors, unit_rows
+from graphtide.graph.vector_index import PADDING, ExactIndex, Ids, Rows, Vectors, check_rows, unit_rows
+from graphtide.graph.vector_sum import bytes_of, vector_of
 from graphtide.infra.hnsw import HnswIndex, HnswParameters
+from graphtide.infra.hnsw import index as subject
 from graphtide.infra.hnsw.exact import ExactGeneration
 from graphtide.infra.hnsw.generation import HnswGeneration, Row
 from graphtide.infra.hnsw.rebuild import Rebuild
@@ -66,6 +68,35 @@ def test_index_is_rebuilt_when_too_much_of_it_is_dead(index: HnswIndex) -> None:
     assert index.statistics().rebuilds == before.rebuilds + 1
     assert index.statistics().tombstones <= 200 - 0.3 * 400
     assert index.statistics().live == 400
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_rows_that_an_index_refers_to_are_not_read_again(many: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In each stage of it; new rows beside them are checked, an invalid one is named by its place and changes nothing,
+    and of two rows of one id the last counts.
+    """
+    index = HnswIndex(DIMENSIONS, HnswParameters(exact_below=1_000 if not many else 20))
+    rows = [vector_of(row.astype(np.float16).tobytes()) for row in rows_of(8, 60)]
+    index.add(np.arange(40), rows[:40])
+    index.settle()
+    read: list[int] = []
+
+    def checked(block: Rows, dimensions: int, first: int = 0) -> None:
+        read.append(len(block))
+        check_rows(block, dimensions, first)
+
+    monkeypatch.setattr(subject, "check_rows", checked)
+    index.add(np.arange(40), rows[:40])
+    index.add(np.arange(40), [vector_of(bytes_of(row)) for row in rows[:40]])
+    assert read == [] and index.statistics().tombstones == 0
+    with pytest.raises(ValueError, match="row 3 is zero"):
+        index.add(np.array([0, 1, 50, 51, 2]), [rows[0], rows[1], rows[50], np.zeros(DIMENSIONS, np.float16), rows[2]])
+    assert 50 not in index
+    index.add(np.array([0, 3, 3, 41]), [rows[0], rows[45], rows[3], rows[41]])
+    assert len(index) == 41 and np.array_equal(index.vectors(np.array([3])), unit_rows([rows[3]], DIMENSIONS))
+    index.add(np.array([3, 3]), [rows[3], rows[46]])
+    assert np.array_equal(index.vectors(np.array([3])), unit_rows([rows[46]], DIMENSIONS))
+    index.close()
 
 
 @pytest.mark.parametrize("seed", [19, 33, 47])

@@ -12,7 +12,7 @@ import hnswlib
 import numpy as np
 import pytest
 
-from graphtide.graph._hnsw import Kernel, distance
+from graphtide.graph._hnsw import Kernel, code_distances, distance
 from graphtide.graph._vectors import StoredBytes
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.consolidation.stored_rows import ViewVectors
@@ -56,6 +56,33 @@ def test_distance_is_that_of_the_unit_vectors_in_every_form(dimensions: int, pla
                 distance(units[a], units[b], plain),
             ]
             assert np.allclose(found, exact[a, b], rtol=0, atol=1e-6), (a, b, found)
+
+
+@pytest.mark.parametrize("dimensions", [2, 127, 128, 129, 192, 255, 256, 384, 1_000])
+def test_codes_keep_the_distances_of_the_vectors(dimensions: int) -> None:
+    """Distances of neighbours, opposites and any others, by whole numbers that no instructions change; codes of four bits, and of
+    eight where one coordinate dominates, mixed.
+    """
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(30, dimensions))
+    rows[10:20] = rows[:10] + rng.normal(size=(10, dimensions)) * 0.3
+    rows[20] = -rows[0]
+    rows[24:, 1] = 40 * np.sqrt(dimensions)
+    halves_, units = list(rows.astype(np.float16)), unit_rows(rows.astype(np.float32), dimensions)
+    exact = 1 - units.astype(np.float64) @ units.astype(np.float64).T
+    errors = []
+    for a in range(30):
+        for b in range(30):
+            found = code_distances(halves_[a], units[b], False)
+            assert found == code_distances(halves_[a], units[b], True)
+            errors.append(np.array(found) - exact[a, b])
+    deviations = np.sqrt(np.square(errors).mean(axis=0))
+    narrow = dimensions >= 128
+    assert deviations[0] < (0.13 / np.sqrt(dimensions) if narrow else 0.005)
+    assert deviations[1] < (0.19 / np.sqrt(dimensions) if narrow else 0.005)
+    assert np.abs(errors).max() < 0.06
 
 
 def test_index_refers_to_the_rows_it_is_given() -> None:
