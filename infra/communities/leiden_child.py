@@ -5,12 +5,14 @@
 A request is edges (m, 2) and weights (m,); the reply is nodes (n,), labels (n,) and the modularity (1,).
 
 The process lives as long as a graph grows, so it imports only the modules of NetworKit that Leiden needs: the package
-imports forty, SciPy and NetworkX, which take half of its 90 MiB.
+imports forty, SciPy and NetworkX, which take half of its 90 MiB. No one waits for a check as for an answer, so it has a
+lower priority than the service.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from importlib.util import find_spec
 from types import ModuleType
@@ -21,6 +23,8 @@ import numpy as np
 from graphtide.graph.communities.drift import leiden
 from graphtide.infra.communities.array_messages import LENGTH, decode_arrays, encode_arrays
 
+NICENESS = 10
+"""Added to that of the service. Under full load the process then has a tenth of a core at least."""
 _SCIPY = ("scipy", "scipy.io", "scipy.sparse", "scipy.sparse.csgraph", "scipy.sparse.linalg")
 """The modules of SciPy that NetworKit's modules name. They use them for sparse matrices, which Leiden does not."""
 
@@ -68,5 +72,6 @@ def answer_requests(requests: BinaryIO, replies: BinaryIO) -> None:
 
 
 if __name__ == "__main__":
+    os.nice(NICENESS)
     import_sparingly()
     answer_requests(sys.stdin.buffer, sys.stdout.buffer)

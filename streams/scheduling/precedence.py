@@ -18,9 +18,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-PAUSE_S = 0.02
+PAUSE_S = 0.04
 WORK_S = 0.005
-"""With PAUSE_S: under continuous questions all heavy work together has a fifth of the time."""
+"""With PAUSE_S: under continuous questions all heavy work together has a ninth of the time."""
 COUNTS_S = 1.0
 
 

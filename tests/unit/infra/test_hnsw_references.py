@@ -60,8 +60,8 @@ def test_distance_is_that_of_the_unit_vectors_in_every_form(dimensions: int, pla
 
 @pytest.mark.parametrize("dimensions", [2, 127, 128, 129, 192, 255, 256, 384, 1_000])
 def test_codes_keep_the_distances_of_the_vectors(dimensions: int) -> None:
-    """Distances of neighbours, opposites and any others, by whole numbers that no instructions change; codes of four bits, and of
-    eight where one coordinate dominates, mixed.
+    """Distances of neighbours, opposites and any others, by whole numbers that no instructions change, with codes of
+    four bits, and of eight where one coordinate dominates, mixed.
     """
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")

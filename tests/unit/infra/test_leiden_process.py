@@ -11,6 +11,7 @@ import pytest
 
 from graphtide.graph.communities.drift import leiden
 from graphtide.infra.communities.array_messages import LENGTH, decode_arrays, encode_arrays
+from graphtide.infra.communities.leiden_child import NICENESS
 from graphtide.infra.communities.leiden_process import LeidenProcess
 
 RING = np.array([(at, (at + step) % 60) for at in range(60) for step in (1, 2)], np.int32) * 3
@@ -26,6 +27,7 @@ async def test_leiden_process_gives_the_result_of_leiden_and_ends_when_idle() ->
         found = await process.run(RING, WEIGHTS)
         first = process.pid
         assert first is not None and first != os.getpid()
+        assert os.getpriority(os.PRIO_PROCESS, first) == min(19, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
         assert found.nodes.dtype == expected.nodes.dtype and found.labels.dtype == expected.labels.dtype
         assert found.nodes.tolist() == expected.nodes.tolist()
         assert found.labels.tolist() == expected.labels.tolist()
