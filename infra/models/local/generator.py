@@ -38,7 +38,7 @@ CONTEXT_PASSAGES = 40
 """Passages that it reads for a question: sentences are compared with each other, so more than a model needs."""
 MAX_COMPARED = 64
 """Units whose similarity to the question is computed: those that cover most of its words."""
-_RULES = "offline-extractive-21"
+_RULES = "offline-extractive-22"
 _SUPPORTS = 0.8
 """Minimum share of a sentence's words in a source that is cited for it."""
 _FAIR_RATING = 50

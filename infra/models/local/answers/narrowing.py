@@ -68,10 +68,14 @@ def _used_up(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
     """Return the rows with 0 in the column of which the question says that nothing is left: "out of stock"."""
     match = _NONE_LEFT.search(plan.text)
     key = key_of(match[1] or match[2]) if match else ""
-    names = {cell.column for scored in rows for cell in scored.unit.cells if key in cell.column_keys}
+    columns = {cell.column: cell.column_keys for scored in rows for cell in scored.unit.cells}
+    names = {name for name, keys in columns.items() if key in keys}
+    if key == _STOCK and not names:
+        names = {name for name, keys in columns.items() if keys and keys <= _COUNTED}
     return [scored for scored in rows if any(_number(scored.unit, name) == 0 for name in sorted(names))]
 
 
+_STOCK, _COUNTED = key_of("stock"), keys_of("quantity qty amount count left remaining pieces number stock level")
 _NONE_LEFT = re.compile(r"\b(?:out of (\w+)|no (\w+) left)\b", re.IGNORECASE)
 
 
@@ -171,7 +175,7 @@ def extreme_row(plan: QuestionPlan, rows: Sequence[Scored]) -> list[Scored]:
     ordered = ordered_column(plan, units)
     if plan.ordered and not ordered:
         return []
-    column = ordered or since or _asked_column(plan, units) or (_dated_column(units) if _asks_for_age(plan) else "")
+    column = ordered or since or _asked_column(plan, units) or (_column_of_age(units) if _asks_for_age(plan) else "")
     filled = [scored for scored in rows if column and cell_of(scored.unit, column)]
     by_age = _asks_for_age(plan) or bool(since or ordered)
     numbers = _values([scored.unit for scored in filled], column)
@@ -235,10 +239,22 @@ def _dated_column(rows: Sequence[Unit]) -> str:
     """Return the only column of dates in figures, else of years since when the things are; "" without one or with
     several.
     """
-    names = {cell.column: cell.column_keys for row in rows for cell in row.cells}
     dated = {cell.column for row in rows for cell in row.cells if day_in_figures(cell.value) is not None}
-    dated = dated or {name for name, keys in names.items() if keys & _BEGUN and _are_moments(rows, name)}
+    dated = dated or _begun_columns(rows)
     return dated.pop() if len(dated) == 1 else ""
+
+
+def _column_of_age(rows: Sequence[Unit]) -> str:
+    """Return the only column for since when the things are, whatever other dates their rows have ("last inspection"),
+    else the only column of dates.
+    """
+    begun = _begun_columns(rows)
+    return begun.pop() if len(begun) == 1 else _dated_column(rows)
+
+
+def _begun_columns(rows: Sequence[Unit]) -> set[str]:
+    names = {cell.column: cell.column_keys for row in rows for cell in row.cells}
+    return {name for name, keys in names.items() if keys & _BEGUN and _are_moments(rows, name)}
 
 
 _BEGUN = keys_of("built founded established launched born opened made created started year introduced installed bought")

@@ -29,7 +29,7 @@ _REMARK = re.compile(r"\s{1,3}(?:\([^()\n]{1,40}\)|Defaults?(?::| is| to)\s(?:[^
 """A short remark after the end of a sentence, in parentheses or about a default: "(Default 5)", "Defaults to 5."."""
 _AMOUNT_ALONE = re.compile(
     r" {1,3}(?:[Aa]bout |[Oo]nly )?[\u00a3\u20ac$]?\d[\d.,]{0,12}(?<![.,]) ?"
-    r"(?:%|[\u00a3\u20ac]|euros?|pounds?|dollars?|kg|g|k?m|l|h|min|minutes?|hours?|days?|weeks?|months?)?(?:[.!](?=\s|\Z)|\Z)"
+    r"(?:%|[\u00a3\u20ac]|euros?|pounds?|dollars?|kr|kron[eo]r|kg|g|k?m|l|h|min|minutes?|hours?|days?|weeks?|months?)?(?:[.!](?=\s|\Z)|\Z)"
 )
 """An amount that is a sentence of its own, as in logs: "Glazier done. 95 euros." It says nothing alone."""
 _MIN_LABELLED, _MAX_LABELLED_CHARS, _MAX_VALUE_WORDS = 3, 120, 5

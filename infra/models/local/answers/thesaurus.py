@@ -107,7 +107,7 @@ press push
 air compressed compressor
 training train learn learning
 supply supplier deliver delivery provide provider order
-succeed succession successor replace
+succeed succession successor replace supersede
 double twice
 elect election choose
 ill illness sick sickness disease

@@ -62,7 +62,8 @@ def rendered(evidence: AnswerEvidence, chosen: Sequence[Scored]) -> list[Quotati
             if id(unit) in used:
                 continue
             used.add(id(unit))
-            shown = _row(evidence, unit, _row_words(rows)) if unit.cells else unit.text
+            whole = rows == 1 and evidence.plan.kind is Kind.SUMMARY  # "what happened to Ada": what a long cell tells
+            shown = _row(evidence, unit, MAX_WORDS if whole else _row_words(rows)) if unit.cells else unit.text
             text = _prefix(evidence, scored, unit) + _speaker(unit, spoken) + shown
             count = len(_WORD.findall(text))
             if count > left:

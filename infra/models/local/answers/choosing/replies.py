@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from graphtide.infra.documents.line_starts import STAMP, stamp_of
@@ -46,10 +47,11 @@ def _is_answered(evidence: AnswerEvidence, asking: Scored) -> bool:
 
 def reply_to(evidence: AnswerEvidence, unit: Unit) -> tuple[Unit, ...]:
     """Return the question in a message, and the next message, where the message asks what the question asks: a person
-    ("Who do we tell?"), a place, a date or a number; a place, too, if the reply to "when" names one.
+    ("Who do we tell?"), a place, a date or a number; a place, too, if the reply to "when" names one; yes or no, if the
+    reply begins with that.
     """
     asking = next((each for each in (unit, unit.after, unit.before) if each is not None and each.asks), None)
-    if asking is None or asking.block != unit.block or evidence.plan.kind not in _ASKED_IN_CHAT:
+    if asking is None or asking.block != unit.block or evidence.plan.kind not in _ASKED_IN_CHAT | {Kind.YES_NO}:
         return ()
     last = asking
     while last.after is not None and last.after.block == asking.block:
@@ -57,11 +59,18 @@ def reply_to(evidence: AnswerEvidence, unit: Unit) -> tuple[Unit, ...]:
     reply = following(last, evidence.units)
     if reply is None or reply.asks or not (stamp_of(reply.text) and _begins_message(asking)):
         return ()
+    if evidence.plan.kind is Kind.YES_NO:
+        stamp = STAMP.match(reply.text)
+        return (asking, reply) if stamp and _AFFIRMS.match(reply.text, stamp.end()) else ()
     kind, _ = kind_of(asking.text, [word.text.lower() for word in words_of(asking.text)])
     same = kind is evidence.plan.kind or ({kind, evidence.plan.kind} == _MEETING and has_place(reply.text))
     return (asking, reply) if same else ()
 
 
+_AFFIRMS = re.compile(
+    r"[ \t:,;|\u2013\u2014-]{0,4}(?:[^\W\d_][^:\n]{0,30}: )?(?:yes|no|yep|yeah|nope|sure|of course)\b", re.IGNORECASE
+)
+"""Yes or no at the beginning of a message, after its moment and its writer."""
 _MEETING = {Kind.DATE, Kind.PLACE}
 """Where and when something begins are often answered together."""
 

@@ -14,8 +14,11 @@ from graphtide.infra.models.local.answers.choosing.lists import (
     is_extreme,
     is_row_of,
     is_row_of_role,
+    of_asked_kind,
     rows_of_value,
     states_cell,
+    without_mentions,
+    without_other_roles,
 )
 from graphtide.infra.models.local.answers.choosing.neighbours import with_neighbours, with_next_probable
 from graphtide.infra.models.local.answers.choosing.records import attendance, labelled_decisions, open_items
@@ -85,6 +88,7 @@ def answer_by_rules(evidence: AnswerEvidence) -> RuleAnswer:
         if stated := find(evidence):
             return RuleAnswer(stated, covers_most=True, is_stated=True)
     chosen = within_bound(evidence, uncontradicted(evidence, select(evidence)))
+    chosen = _without_other_rows(evidence.plan, chosen)
     is_supported = bool(chosen) and supported(evidence, chosen)
     covers_most = is_supported and coverage(evidence, union(chosen)) >= COVERED
     if hops := clause_hops(evidence):
@@ -114,7 +118,13 @@ def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules
     """Return the units that the probabilities give, none if nothing answers, and no row beyond the bound asked for,
     or with what is denied.
     """
-    return within_bound(evidence, without_denied(evidence, _by_relevance(evidence, relevance, by_rules)))
+    found = within_bound(evidence, without_denied(evidence, _by_relevance(evidence, relevance, by_rules)))
+    return _without_other_rows(evidence.plan, found)
+
+
+def _without_other_rows(plan: QuestionPlan, chosen: Sequence[Scored]) -> Sequence[Scored]:
+    """Return the rows without those of a longer role, of another kind, or of another person."""
+    return without_mentions(plan, of_asked_kind(plan, without_other_roles(plan, chosen)))
 
 
 def _by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules: RuleAnswer) -> Sequence[Scored]:

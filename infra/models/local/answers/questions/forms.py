@@ -159,17 +159,37 @@ TASKS = word_set("task tasks thing things item items job jobs point points step 
 
 def order_asked(tokens: Sequence[str]) -> int:
     """Return 1 if it ends by asking for the first in time, "which ship was built first", -1 for the last, else 0."""
-    if tokens[:1] not in (["which"], ["what"], ["who"]) or {"was", "were"}.isdisjoint(tokens[1:5]):
+    if is_long_ago(tokens):
+        return 1
+    is_deed = tokens[:1] == ["who"] and len(tokens) > 1 and tokens[1] not in STOP_WORDS - {"has"}  # "who joined last"
+    if not is_deed and (tokens[:1] not in (["which"], ["what"], ["who"]) or {"was", "were"}.isdisjoint(tokens[1:5])):
         return 0
     if tokens[-2:] == ["most", "recently"]:
         return -1
-    is_order = len(tokens) > _MIN_ORDERED and tokens[-2] not in _BEFORE_NOUNS
+    if tokens[:1] == ["who"] and tokens[-2:-1] == ["to"] and tokens[-3] in _BEFORE_DEED:  # "who was the last to join"
+        return _BEFORE_DEED[tokens[-3]]
+    is_order = len(tokens) > _MIN_ORDERED - is_deed and tokens[-2] not in _BEFORE_NOUNS
     return _ORDERS.get(tokens[-1], 0) if is_order else 0
 
 
 _ORDERS = {"first": 1, "earliest": 1, "last": -1, "latest": -1}
+_BESIDE_ORDERS = frozenset({"recently", "longest", "time"})
+_BEFORE_DEED = {"first": 1, "last": -1}
 _MIN_ORDERED = 3
 _BEFORE_NOUNS = word_set("at for the a an from until your our my")
+
+
+def is_long_ago(tokens: Sequence[str]) -> bool:
+    """Return whether it asks what has not been done for the longest time, which was done first of all."""
+    text = " ".join(tokens)
+    return not NEGATIONS.isdisjoint(tokens) and text.endswith(
+        ("for longest", "for the longest", "for the longest time")
+    )
+
+
+def order_words(tokens: Sequence[str]) -> list[str]:
+    """Return the words by which `order_asked` finds that it asks for the first or the last."""
+    return [word for word in tokens[-4:] if word in _ORDERS or word in _BESIDE_ORDERS]
 
 
 def attribute_asked(tokens: Sequence[str]) -> str:

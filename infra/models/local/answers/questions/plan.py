@@ -19,7 +19,9 @@ from graphtide.infra.models.local.answers.questions.forms import (
     asks_how,
     attribute_asked,
     condition_keys,
+    is_long_ago,
     order_asked,
+    order_words,
     setting_keys,
     state_asked,
     trouble_keys,
@@ -82,7 +84,7 @@ def plan_of(question: str) -> QuestionPlan:
     conditions = condition_keys(tokens) if kind is Kind.YES_NO else frozenset()
     weak = _weak_keys(kind, tokens, bound) | trouble_keys(asking) | conditions
     weak |= frozenset(key_of(token) for token in tokens if token in LATEST_WORDS) | _named_by_kind(tokens)
-    weak |= frozenset(map(key_of, (*(tokens[-1:] if order else ()), *(_REMAINING if to_do else ()))))
+    weak |= frozenset(map(key_of, (*(order_words(tokens) if order else ()), *(_REMAINING if to_do else ()))))
     if kind is Kind.YES_NO:
         tokens = _main_clause(tokens)
     terms = tuple(terms_of(words, text, focus, measures, weak, kind is Kind.YES_NO))
@@ -102,7 +104,7 @@ def plan_of(question: str) -> QuestionPlan:
         counted_noun(tokens),
         False if to_do else state_asked(tokens),
         order or next((SUPERLATIVES[token] for token in tokens if token in SUPERLATIVES), 0),
-        _negates(kind, tokens),
+        _negates(kind, tokens) and not is_long_ago(tokens),
         bound,
         to_do,
         deed_of(tokens),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -14,8 +15,11 @@ from graphtide.infra.models.local.answers.words import (
     PHRASAL_VERBS,
     STOP_WORDS,
     Word,
+    key_of,
     words_of,
 )
+
+_HYPHENATED = re.compile(r"[a-zA-Z]{2,20}-[a-zA-Z]{2,20}")
 
 
 def date_keys(words: Sequence[Word]) -> frozenset[str]:
@@ -50,6 +54,8 @@ def terms_of(
         kind = TermKind.WEAK if word.key in weak else _term_kind(word, focus, implied, starts)
         same = either - {word.key} if word.key in either else frozenset()
         synonyms = synonyms_of(word.text) | (opposites_of(word.text) if either_way else frozenset())
+        if _HYPHENATED.fullmatch(word.text):
+            synonyms |= {key_of(word.text.replace("-", ""))}  # "call-outs", and callouts.csv
         terms[word.key] = Term(word.text, word.key, kind, synonyms, word.start, same)
     return _most_specific(list(terms.values()))
 

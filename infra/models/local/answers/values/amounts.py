@@ -25,7 +25,7 @@ _FACTORS = {
         ("area", "m\u00b2=1 ha=1e4 hectare=1e4 hectares=1e4 km\u00b2=1e6 acre=4047 acres=4047"),
         ("share", "%=1 percent=1"), ("celsius", "\u00b0c=1"), ("fahrenheit", "\u00b0f=1"),
         ("pounds", "\u00a3=1 gbp=1"), ("euros", "\u20ac=1 eur=1 euro=1 euros=1"),
-        ("dollars", "$=1 usd=1 dollar=1 dollars=1"),
+        ("dollars", "$=1 usd=1 dollar=1 dollars=1"), ("crowns", "kr=1 kroner=1 kronor=1 nok=1 sek=1 dkk=1"),
     )
     for unit, factor in ((name, float(value)) for name, _, value in (pair.partition("=") for pair in units.split()))
 }  # fmt: skip

@@ -10,7 +10,9 @@ from graphtide.infra.models.local.answers.values.dates import DURATIONS, MONTH_N
 from graphtide.infra.models.local.answers.values.phrases import has_phrase
 from graphtide.infra.models.local.answers.words import STOP_WORDS, Word, is_number, word_set, words_of
 
-CURRENCIES = word_set("euro euros eur pound pounds gbp dollar dollars usd cent cents chf franc francs kroner kronor")
+CURRENCIES = word_set(
+    "euro euros eur pound pounds gbp dollar dollars usd cent cents chf franc francs kroner kronor kr nok sek dkk"
+)
 MONEY, PHONE = frozenset({"money"}), frozenset({"phone"})
 """The kinds of a quantity that only has these units."""
 _UNITS: dict[str, frozenset[str]] = {

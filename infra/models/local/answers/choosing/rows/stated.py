@@ -10,16 +10,24 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from graphtide.infra.models.local.answers.choosing.lists import MAX_FILTERED, named_kind
+from graphtide.infra.models.local.answers.choosing.lists import MAX_FILTERED, is_within, named_kind
+from graphtide.infra.models.local.answers.choosing.rows.places import rows_by_places
+from graphtide.infra.models.local.answers.choosing.rows.tables import are_rows_of, tables_of, things_of
 from graphtide.infra.models.local.answers.matching.cell_values import is_person_column
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.narrowing import affirmed_in, beyond, extreme_row, ordered_column
-from graphtide.infra.models.local.answers.questions.lexicon import ENDS_OF_PERIODS, FINISHED, STATES
+from graphtide.infra.models.local.answers.questions.lexicon import (
+    ENDS_OF_PERIODS,
+    FINISHED,
+    PERMISSIONS,
+    STATES,
+    SUPERLATIVES,
+)
 from graphtide.infra.models.local.answers.questions.types import Bound, Kind, QuestionPlan, Term, TermKind
-from graphtide.infra.models.local.answers.units import Cell, Table, Unit, UnitKind, table_of
+from graphtide.infra.models.local.answers.units import Cell, Unit
 from graphtide.infra.models.local.answers.values.dates import has_date, is_calendar
 from graphtide.infra.models.local.answers.values.quantities import CURRENCIES
-from graphtide.infra.models.local.answers.words import keys_of, word_set
+from graphtide.infra.models.local.answers.words import keys_of, word_set, words_of
 
 
 def rows_stated(evidence: AnswerEvidence) -> list[Scored]:
@@ -29,6 +37,7 @@ def rows_stated(evidence: AnswerEvidence) -> list[Scored]:
         or named_by_column(evidence)
         or _rows_by_end(evidence)
         or _rows_with_another_value(evidence)
+        or rows_by_places(evidence)
         or rows_beyond(evidence)
         or rows_of_extreme(evidence)
     )
@@ -40,10 +49,12 @@ def named_by_column(evidence: AnswerEvidence) -> list[Scored]:
     question have to be what its rows are: another column's name, the table's headings or its title.
     """
     plan = evidence.plan
-    asked = frozenset(term.key for term in plan.terms if term.kind is not TermKind.WEAK)
-    if not asked or plan.defines or not (plan.plural or plan.kind in (Kind.PERSON, Kind.THING, Kind.LIST)):
+    terms = [term for term in plan.terms if term.kind is not TermKind.WEAK and term.text.lower() not in PERMISSIONS]
+    if not terms or plan.defines or not (plan.plural or plan.kind in (Kind.PERSON, Kind.THING, Kind.LIST)):
         return []
-    for rows in _tables_of(evidence):
+    for rows in tables_of(evidence):
+        columns = frozenset().union(*(cell.column_keys for cell in _cells_of(rows) if len(cell.column_keys) == 1))
+        asked = frozenset(next(iter(_doers(term.key) & columns), term.key) for term in terms)
         names = {cell.column for cell in _cells_of(rows) if cell.column_keys and cell.column_keys <= asked}
         if not names or not any(asked <= named_kind(row.unit) for row in rows):
             continue
@@ -52,6 +63,11 @@ def named_by_column(evidence: AnswerEvidence) -> list[Scored]:
             if found and len(found) < len(rows) and len(found) <= MAX_FILTERED:
                 return found
     return []
+
+
+def _doers(verb: str) -> frozenset[str]:
+    """Return the keys of who does something: "driver" of "drive", as the column of who may is called."""
+    return frozenset({verb + ("r" if verb.endswith("e") else "er"), verb + verb[-1] + "er"})
 
 
 def rows_beyond(evidence: AnswerEvidence) -> list[Scored]:
@@ -65,7 +81,7 @@ def rows_beyond(evidence: AnswerEvidence) -> list[Scored]:
     if bound is None or plan.negated or not things:
         return []
     others = [term for term in asked if term not in things and not _is_of_bound(plan, bound, term)]
-    for rows in _tables_of(evidence):
+    for rows in tables_of(evidence):
         if not any(named_kind(row.unit).issuperset(term.key for term in things) for row in rows):
             continue
         columns = frozenset().union(*(row.unit.columns for row in rows))
@@ -96,22 +112,30 @@ def rows_of_extreme(evidence: AnswerEvidence) -> list[Scored]:
     of it says which rows; none without such a table.
     """
     plan = evidence.plan
-    things, persons = _things(plan), plan.kind is Kind.PERSON
+    things, persons = things_of(plan), plan.kind is Kind.PERSON
     among = _AMONG.search(plan.text)
     group = keys_of(among[1]) if among and persons else frozenset()
     others = [
-        term for term in plan.terms if not (term.weak or term in things or term.key in group or _is_measure(term))
+        term
+        for term in plan.terms
+        if not (term.weak or term in things or term.key in group or _is_measure(term) or is_within(term, things))
     ]
     if not things and len(others) == 1 and plan.kind is Kind.THING:  # "which is the oldest site"
         things, others = others, []
     named = [term for term in others if plan.ordered]
-    if not plan.extreme or plan.negated or len(others) > len(named) or not (things or persons):
+    called = [term for term in others if persons and term.key == _superlative_of(plan)]
+    if not plan.extreme or plan.negated or len(others) > len(named) + len(called[:1]) or not (things or persons):
         return []
-    for rows in sorted(_tables_of(evidence), key=lambda rows: (not _lists(rows, things), -max(r.score for r in rows))):
+    for rows in sorted(tables_of(evidence), key=lambda rows: (not _lists(rows, things), -max(r.score for r in rows))):
         names = {cell.column.lower() for cell in _cells_of(rows)} | _title_of(rows[0].unit)
+        names |= {key for cell in _cells_of(rows) if len(cell.column_keys) == 1 for key in cell.column_keys}
         if named and not keys_of(ordered_column(plan, [row.unit for row in rows])).issuperset(t.key for t in named):
             continue
-        are_asked_for = all(names & {term.text.lower(), term.key} for term in things) if things else _are_persons(rows)
+        are_asked_for = (
+            all(names & ({term.text.lower(), term.key} | _joined(term)) for term in things)
+            if things
+            else _are_persons(rows)
+        )
         if are_asked_for and (found := extreme_row(plan, rows)):
             return found
     return []
@@ -123,6 +147,17 @@ _AMONG = re.compile(
     re.IGNORECASE,
 )
 """Those among whom someone is looked for: "who has been in the group longest"."""
+
+
+def _superlative_of(plan: QuestionPlan) -> str:
+    """Return the key of the last word where a superlative precedes it, as in "who is the newest teacher", else ""."""
+    words = words_of(plan.text)[-2:]
+    return words[1].key if len(words) > 1 and words[0].text.lower() in SUPERLATIVES else ""
+
+
+def _joined(term: Term) -> frozenset[str]:
+    """Return the key of a compound word without hyphens."""
+    return keys_of(term.text.replace("-", "")) if "-" in term.text else frozenset()
 
 
 def _is_measure(term: Term) -> bool:
@@ -137,7 +172,9 @@ def _lists(rows: Sequence[Scored], things: Sequence[Term]) -> bool:
     """Return whether a table has a row for each of the things: they are its first column, without a repeated value."""
     names = {term.text.lower() for term in things} | {term.key for term in things}
     firsts = [row.unit.cells[0] for row in rows]
-    return firsts[0].column.lower() in names and len({cell.value for cell in firsts}) == len(rows)
+    return (firsts[0].column.lower() in names or bool(firsts[0].column_keys & names)) and len(
+        {cell.value for cell in firsts}
+    ) == len(rows)
 
 
 def _title_of(row: Unit) -> frozenset[str]:
@@ -152,13 +189,13 @@ def _rows_by_end(evidence: AnswerEvidence) -> list[Scored]:
     date, for what is done. None unless there are both.
     """
     plan = evidence.plan
-    things, others = _things(plan), _others(plan)
+    things, others = things_of(plan), _others(plan)
     if not things or (plan.done is None and not plan.negated):
         return []
     words = frozenset() if plan.done is not None else frozenset(term.key for term in others)
     asked = frozenset(term.key for term in others) - words
-    for table in _tables_of(evidence):
-        if not _are(table, things):
+    for table in tables_of(evidence):
+        if not are_rows_of(table, things):
             continue
         rows = [row for row in table if asked <= row.unit.keys]
         for name in sorted({cell.column for cell in _cells_of(rows) if _ends_work(cell, words)}):
@@ -176,13 +213,13 @@ def _rows_with_another_value(evidence: AnswerEvidence) -> list[Scored]:
     unless there are both.
     """
     plan = evidence.plan
-    things, others = _things(plan), _others(plan)
+    things, others = things_of(plan), _others(plan)
     if not things or not others or not plan.negated:
         return []
     denied = frozenset(term.key for term in others)
-    for rows in _tables_of(evidence):
+    for rows in tables_of(evidence):
         same = [cell for cell in _cells_of(rows) if keys_of(cell.value) == denied]
-        if not same or not _are(rows, things):
+        if not same or not are_rows_of(rows, things):
             continue
         denying = {cell.column for cell in same if _DENIES.search(cell.value)}
         for name in sorted(denying or {cell.column for cell in same}):
@@ -207,12 +244,16 @@ def _rows_without(evidence: AnswerEvidence) -> list[Scored]:
     lacking = _LACKING.search(plan.text)
     if lacking is None or plan.kind not in (Kind.PERSON, Kind.THING, Kind.LIST):
         return []
-    wanted, things = keys_of(lacking[1]), _things(plan)
+    wanted, things = keys_of(lacking[1]), things_of(plan)
     others = [term.key for term in _others(plan) if term.key not in wanted | _WITHOUT]
-    for rows in _tables_of(evidence):
+    for rows in tables_of(evidence):
         names = [cell.column for cell in _cells_of(rows) if wanted in (cell.column_keys, cell.column_keys - _ENDS)]
         kinds = frozenset().union(*(named_kind(row.unit) for row in rows))
-        if not names or not kinds.issuperset(others) or not (_are(rows, things) if things else _are_persons(rows)):
+        if (
+            not names
+            or not kinds.issuperset(others)
+            or not (are_rows_of(rows, things) if things else _are_persons(rows))
+        ):
             continue
         having = [
             any(cell.column == names[0] and cell.value.lower() not in _NOTHING for cell in row.unit.cells)
@@ -235,11 +276,6 @@ def _are_persons(rows: Sequence[Scored]) -> bool:
     return any(is_person_column(cell) for cell in _cells_of(rows))
 
 
-def _things(plan: QuestionPlan) -> list[Term]:
-    """Return the nouns that say what is asked for: "which repairs"."""
-    return [term for term in plan.terms if term.kind is TermKind.FOCUS]
-
-
 def _others(plan: QuestionPlan) -> list[Term]:
     words = (term for term in plan.terms if term.kind not in (TermKind.FOCUS, TermKind.WEAK))
     states = STATES.keys() if plan.done is not None else ()
@@ -247,12 +283,6 @@ def _others(plan: QuestionPlan) -> list[Term]:
 
 
 _UNTIL_NOW = word_set("still yet already")
-
-
-def _are(rows: Sequence[Scored], things: Sequence[Term]) -> bool:
-    """Return whether the rows of a table are the things: a column, a heading or the title has each word for them."""
-    kinds = frozenset().union(*(named_kind(row.unit) for row in rows))
-    return all(({term.key} | term.synonyms) & kinds for term in things)
 
 
 def _cells_of(rows: Sequence[Scored]) -> list[Cell]:
@@ -264,15 +294,6 @@ def _ends_work(cell: Cell, words: frozenset[str]) -> bool:
     if not words:
         return cell.column.lower() in FINISHED
     return bool(cell.column_keys) and cell.column_keys <= words
-
-
-def _tables_of(evidence: AnswerEvidence) -> list[list[Scored]]:
-    """Return the rows of each table, in their order. Cost: linear in the units, however many tables there are."""
-    found: dict[Table, list[Scored]] = {}
-    for scored in evidence.scored:
-        if scored.unit.kind is UnitKind.ROW:
-            found.setdefault(table_of(scored.unit), []).append(scored)
-    return list(found.values())
 
 
 def _is_currency(term: Term) -> bool:
