@@ -17,19 +17,14 @@
 
 namespace hnswlib {
 
-constexpr std::size_t kNibbleBlock = 64;
+constexpr std::size_t kNibbleBlock = 64, kHalfBlock = kNibbleBlock / 2;
 constexpr int kNibbleZero = 8, kNibbleMost = 7;
 
 inline std::size_t nibble_blocks(std::size_t dimensions) { return (dimensions + kNibbleBlock - 1) / kNibbleBlock; }
-inline std::size_t nibble_bytes(std::size_t dimensions) { return nibble_blocks(dimensions) * kNibbleBlock / 2; }
+inline std::size_t nibble_bytes(std::size_t dimensions) { return nibble_blocks(dimensions) * kHalfBlock; }
 
-inline std::size_t nibble_byte(std::size_t i) { return i / kNibbleBlock * (kNibbleBlock / 2) + i % (kNibbleBlock / 2); }
-inline bool is_high_nibble(std::size_t i) { return i % kNibbleBlock >= kNibbleBlock / 2; }
-
-inline int nibble_at(const std::uint8_t *nibbles, std::size_t i) {
-    const std::uint8_t both = nibbles[nibble_byte(i)];
-    return (is_high_nibble(i) ? both >> 4 : both & 15) - kNibbleZero;
-}
+inline std::size_t nibble_byte(std::size_t i) { return i / kNibbleBlock * kHalfBlock + i % kHalfBlock; }
+inline bool is_high_nibble(std::size_t i) { return i % kNibbleBlock >= kHalfBlock; }
 
 // The sum of the coordinates of a code of eight bits, which precedes it.
 constexpr std::size_t kSumBytes = sizeof(std::int32_t);
@@ -39,15 +34,24 @@ inline std::int32_t sum_before(const std::int8_t *code) {
     return sum;
 }
 
+// In whole blocks, as compilers turn them into instructions for several coordinates.
 inline std::int32_t plain_product_with_nibbles(const std::int8_t *code, const std::uint8_t *nibbles, std::size_t size) {
     std::int32_t sum = 0;
-    for (std::size_t i = 0; i < size; ++i) sum += code[i] * nibble_at(nibbles, i);
+    for (std::size_t block = 0; block < nibble_blocks(size); ++block) {
+        const std::uint8_t *both = nibbles + block * kHalfBlock;
+        const std::int8_t *at = code + block * kNibbleBlock;
+        for (std::size_t j = 0; j < kHalfBlock; ++j)
+            sum += at[j] * ((both[j] & 15) - kNibbleZero) + at[kHalfBlock + j] * ((both[j] >> 4) - kNibbleZero);
+    }
     return sum;
 }
 
 inline std::int32_t plain_product_of_nibbles(const std::uint8_t *a, const std::uint8_t *b, std::size_t size) {
     std::int32_t sum = 0;
-    for (std::size_t i = 0; i < size; ++i) sum += nibble_at(a, i) * nibble_at(b, i);
+    for (std::size_t j = 0; j < nibble_bytes(size); ++j) {
+        sum += ((a[j] & 15) - kNibbleZero) * ((b[j] & 15) - kNibbleZero);
+        sum += ((a[j] >> 4) - kNibbleZero) * ((b[j] >> 4) - kNibbleZero);
+    }
     return sum;
 }
 
@@ -83,11 +87,11 @@ GRAPHTIDE_AVX2 inline std::int32_t vector_product_with_nibbles(const std::int8_t
     for (std::size_t block = 0, count = nibble_blocks(size); block < count;) {
         __m256i narrow = _mm256_setzero_si256();
         for (const std::size_t end = block + 4 < count ? block + 4 : count; block < end; ++block) {
-            const __m256i both = thirty_two(nibbles + block * (kNibbleBlock / 2));
+            const __m256i both = thirty_two(nibbles + block * kHalfBlock);
             const std::int8_t *at = code + block * kNibbleBlock;
             const __m256i high = _mm256_and_si256(_mm256_srli_epi16(both, 4), low);
             narrow = _mm256_add_epi16(narrow, _mm256_maddubs_epi16(_mm256_and_si256(both, low), thirty_two(at)));
-            narrow = _mm256_add_epi16(narrow, _mm256_maddubs_epi16(high, thirty_two(at + kNibbleBlock / 2)));
+            narrow = _mm256_add_epi16(narrow, _mm256_maddubs_epi16(high, thirty_two(at + kHalfBlock)));
         }
         sums = widened_sums(sums, narrow);
     }
@@ -104,7 +108,7 @@ GRAPHTIDE_AVX2 inline std::int32_t vector_product_of_nibbles(const std::uint8_t 
     for (std::size_t block = 0, count = nibble_blocks(size); block < count;) {
         __m256i narrow = _mm256_setzero_si256();
         for (const std::size_t end = block + 128 < count ? block + 128 : count; block < end; ++block) {
-            const std::size_t at = block * (kNibbleBlock / 2);
+            const std::size_t at = block * kHalfBlock;
             const __m256i one = thirty_two(a + at), other = thirty_two(b + at);
             narrow = _mm256_add_epi16(narrow, nibble_products(low_nibbles(one), low_nibbles(other)));
             narrow = _mm256_add_epi16(narrow, nibble_products(high_nibbles(one), high_nibbles(other)));
