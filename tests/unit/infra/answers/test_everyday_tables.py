@@ -85,6 +85,7 @@ async def test_rows_of_a_brigade(question: str, expected: set[str]) -> None:
         ("Which items are out of stock?", {"tap shoes 38", "hats"}),
         ("What does Lia teach?", {"Lia Moreau"}),
         ("Who is the newest teacher?", {"Lia Moreau"}),
+        ("Who is the longest-serving teacher?", {"Oriane Pell"}),
     ],
 )
 async def test_rows_of_a_school(question: str, expected: set[str]) -> None:

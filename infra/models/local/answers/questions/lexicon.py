@@ -59,7 +59,11 @@ ENDS_OF_PERIODS = (
     ),
 )
 """Verbs of a question, and the columns for the first and the last day of a period."""
-SUPERLATIVES = EXTREMES | {"highest": 1, "most": 1} | dict.fromkeys(("lowest", "least", "fewest", "newest"), -1)
+SUPERLATIVES = (
+    EXTREMES
+    | {"highest": 1, "most": 1, "longest-serving": 1}
+    | dict.fromkeys(("lowest", "least", "fewest", "newest"), -1)
+)
 SUMMARIES = (
     "summarise", "summarize", "summary", "overview", "came out of", "outcome", "result of", "results of", "finding",
     "findings", "tell me about", "what happened", "problem with", "describe", "explain", "do we know", "is known",

@@ -27,7 +27,7 @@ from graphtide.infra.models.local.answers.questions.types import Bound, Kind, Qu
 from graphtide.infra.models.local.answers.units import Cell, Unit
 from graphtide.infra.models.local.answers.values.dates import has_date, is_calendar
 from graphtide.infra.models.local.answers.values.quantities import CURRENCIES
-from graphtide.infra.models.local.answers.words import keys_of, word_set, words_of
+from graphtide.infra.models.local.answers.words import key_of, keys_of, word_set
 
 
 def rows_stated(evidence: AnswerEvidence) -> list[Scored]:
@@ -115,10 +115,11 @@ def rows_of_extreme(evidence: AnswerEvidence) -> list[Scored]:
     things, persons = things_of(plan), plan.kind is Kind.PERSON
     among = _AMONG.search(plan.text)
     group = keys_of(among[1]) if among and persons else frozenset()
+    compounds = [term for term in plan.terms if "-" in term.text]
     others = [
         term
         for term in plan.terms
-        if not (term.weak or term in things or term.key in group or _is_measure(term) or is_within(term, things))
+        if not (term.weak or term in things or term.key in group or _is_measure(term) or is_within(term, compounds))
     ]
     if not things and len(others) == 1 and plan.kind is Kind.THING:  # "which is the oldest site"
         things, others = others, []
@@ -151,8 +152,8 @@ _AMONG = re.compile(
 
 def _superlative_of(plan: QuestionPlan) -> str:
     """Return the key of the last word where a superlative precedes it, as in "who is the newest teacher", else ""."""
-    words = words_of(plan.text)[-2:]
-    return words[1].key if len(words) > 1 and words[0].text.lower() in SUPERLATIVES else ""
+    words = plan.text.rstrip("?! ").split()[-2:]
+    return key_of(words[1]) if len(words) > 1 and words[0].lower() in SUPERLATIVES else ""
 
 
 def _joined(term: Term) -> frozenset[str]:
