@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 
+from graphtide.infra.models.local.answers.choosing.lists import MAX_FILTERED
 from graphtide.infra.models.local.answers.choosing.rows.tables import are_rows_of, tables_of, things_of
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.narrowing import cell_of
@@ -31,7 +32,7 @@ _TAKEN = keys_of("enrolled booked taken registered sold participants reserved oc
 
 def rows_by_places(evidence: AnswerEvidence) -> list[Scored]:
     """Return the rows of the things asked for with no place left, or with some, by a column for the number of places
-    and one for those that are taken; none without both.
+    and one for those that are taken; none without both, or for too many rows.
     """
     text, things = evidence.plan.text, things_of(evidence.plan)
     free = _FREE.search(text) is not None
@@ -43,7 +44,9 @@ def rows_by_places(evidence: AnswerEvidence) -> list[Scored]:
         if not (capacity and taken) or not are_rows_of(rows, things):
             continue
         numbers = [(_number(row.unit, capacity), _number(row.unit, taken), row) for row in rows]
-        return [row for all_, used, row in numbers if all_ is not None and used is not None and (used < all_) is free]
+        found = [row for all_, used, row in numbers if all_ is not None and used is not None and (used < all_) is free]
+        if len(found) <= MAX_FILTERED:
+            return found
     return []
 
 
