@@ -111,11 +111,13 @@ class Peak:
         self._watching = threading.Thread(target=self._watch, daemon=True)
         self._watching.start()
 
-    def end(self) -> int:
-        """Return both together, in bytes. Children that live less than a second may be missed."""
+    def end(self) -> tuple[int, int]:
+        """Return that of the process and that of its children, in bytes. Children that live less than a second may be
+        missed.
+        """
         self._ended.set()
         self._watching.join()
-        return own_bytes(self._pid, "VmHWM") + self._children
+        return own_bytes(self._pid, "VmHWM"), self._children
 
     def _watch(self) -> None:
         while not self._ended.wait(PEAK_INTERVAL_S):
@@ -240,17 +242,24 @@ def publish(running: Service, text: str, show: bool) -> Publication:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """Bytes beyond the idle service and seconds of CPU that a service used from the beginning of an act until AFTER_S
-    after it; latencies of questions to the small graph alone and beside the act.
+    """Bytes beyond the idle service (of its own process at most, and with its children) and seconds of CPU that a
+    service used from the beginning of an act until AFTER_S after it; latencies of questions to the small graph alone
+    and beside the act.
     """
 
     idle: int
+    own_peak: int
     peak: int
     after: int
     anonymous: int
     cpu_s: float
     alone: Latencies
     beside: Latencies
+
+    def at_most(self, name: str) -> Row:
+        """Return the row of the memory."""
+        note = f"{self.own_peak / MIB:.0f} MiB of it in the service's own process; idle: {self.idle / MIB:.0f} MiB"
+        return Row(name, f"{self.peak / MIB:.0f} MiB", note)
 
     def p95(self) -> Row:
         """Return the row of the questions to the small graph."""
@@ -272,9 +281,11 @@ def observed(running: Service, act: Callable[[], None]) -> Observed:
     act()
     time.sleep(AFTER_S)
     beside = clients.end()
+    own_peak, children = peak.end()
     return Observed(
         idle,
-        peak=peak.end() - idle,
+        own_peak=own_peak - idle,
+        peak=own_peak + children - idle,
         after=memory_bytes(pid, "VmRSS") - idle,
         anonymous=memory_bytes(pid, "RssAnon") - anonymous,
         cpu_s=cpu_s(pid) - used,
@@ -301,7 +312,7 @@ def synced(megabytes: float) -> list[Row]:
             seen = observed(running, sync)
     name = "the same as a file, by `sync`: memory at most"
     return [
-        Row(name, f"{seen.peak / MIB:.0f} MiB", f"idle: {seen.idle / MIB:.0f} MiB"),
+        seen.at_most(name),
         Row(
             "of it afterwards",
             f"{seen.after / MIB:.0f} MiB",
@@ -341,9 +352,7 @@ def _rows(running: Service, text: str, delays: Path, show: bool) -> list[Row]:
     probe_ms, probe_max_ms = (percentile_ms(seen.beside.probes, percent) for percent in (99, 100))
     ended = f"{seen.cpu_s:.0f} s of CPU; {course.state}, {len(course.shown)} reports"
     return [
-        Row(
-            "memory beyond the idle service, at most", f"{seen.peak / MIB:.0f} MiB", f"idle: {seen.idle / MIB:.0f} MiB"
-        ),
+        seen.at_most("memory beyond the idle service, at most"),
         Row("of it after the commit", f"{seen.after / MIB:.0f} MiB", "write model, view and indexes of the graph"),
         Row("until it is applied", f"{course.seconds:.0f} s", ended),
         seen.p95(),
