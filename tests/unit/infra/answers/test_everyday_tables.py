@@ -105,6 +105,14 @@ async def test_a_place_that_nothing_counts_makes_no_class_full() -> None:
     assert rows_in(await answer("Which courses have seats left?", courses)) == {"Felt"}
 
 
+async def test_a_longer_role_is_left_out_for_its_holder_alone() -> None:
+    """A question for all who work there lists both."""
+    staff = table(
+        "staff.csv", "name: Ines Roy; post: reception", "name: Petra Holm; post: evening reception", title="staff"
+    )
+    assert rows_in(await answer("Who works at reception?", staff)) == {"Ines Roy", "Petra Holm"}
+
+
 @pytest.mark.parametrize("question", ["How much was the seal?", "What did the seal cost?"])
 async def test_a_sum_in_crowns_belongs_to_the_sentence_before(question: str) -> None:
     assert "Seal ordered, comes Friday. 640 kr." in await answer(question, *BRIGADE)

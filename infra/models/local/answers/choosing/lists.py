@@ -81,8 +81,10 @@ _MIN_NAMED = 2
 
 def without_other_roles(plan: QuestionPlan, chosen: Sequence[Scored]) -> Sequence[Scored]:
     """Return the rows with the role asked for without those of a longer one, "deputy captain" for "who is the captain";
-    all units where several are asked for, or no row has that role alone.
+    all units for other questions, such as "who works at reception", and where no row has that role alone.
     """
+    if _HOLDER.match(plan.text) is None:
+        return chosen
     asked = frozenset(term.key for term in plan.terms if term.kind is not TermKind.WEAK)
     if plan.kind is not Kind.PERSON or plan.plural or not asked or len(chosen) < _SEVERAL:
         return chosen
@@ -94,6 +96,7 @@ def without_other_roles(plan: QuestionPlan, chosen: Sequence[Scored]) -> Sequenc
 
 
 _SEVERAL = 2
+_HOLDER = re.compile(r"who(?:['\u2019]s| is| was) (?:the|our|your|my)\b", re.IGNORECASE)
 
 
 def of_asked_kind(plan: QuestionPlan, chosen: Sequence[Scored]) -> Sequence[Scored]:
