@@ -32,7 +32,7 @@ def beginnings(units: Sequence[Unit], *, by_day: bool = False) -> list[Quotation
     chosen: list[Unit] = []
     done: set[object] = set()
     left = MAX_WORDS
-    for unit in sorted(units, key=is_weak):
+    for unit in sorted(units, key=lambda unit: (is_weak(unit), _is_field(unit))):
         key = text_of(unit)
         if key in done or any(_repeats(unit, second) for second in chosen):
             continue
@@ -50,10 +50,13 @@ def is_weak(unit: Unit) -> bool:
     """Return whether a unit says little about its text: a row, a quotation, a line of its head, a greeting or another
     short line.
     """
-    words = unit.text.split()
-    field = len(words) <= _FIELD_WORDS and any(word.endswith(":") for word in words[:1])
-    whole = unit.kind is UnitKind.SENTENCE and len(words) >= _MIN_WORDS and not field
+    whole = unit.kind is UnitKind.SENTENCE and len(unit.text.split()) >= _MIN_WORDS and not _is_field(unit)
     return not whole or unit.quoted or unit.dangling or unit.text.endswith((":", "?", ","))
+
+
+def _is_field(unit: Unit) -> bool:
+    words = unit.text.split()
+    return len(words) <= _FIELD_WORDS and any(word.endswith(":") for word in words[:1])
 
 
 def _titled(unit: Unit) -> str:

@@ -49,3 +49,11 @@ async def test_line_of_the_head_of_a_text_is_no_theme() -> None:
     assert "Trip: We leave for Lofoten on 12 June." in given
     assert "2026" not in given and "Bea" not in given
     assert "Date: 3 May 2026" in await answer("Summarise everything", note("trip.txt", "Date: 3 May 2026"))
+
+
+async def test_items_of_minutes_precede_the_line_of_those_who_attended() -> None:
+    """Minutes often have no sentence but lines of their head and items."""
+    items = "- The open day moves to Sunday 14 June.\n- Cameras are bought in May."
+    minutes = note("minutes.md", "Present: Bea, Jonas, Ida", items, title="Minutes of May")
+    given = await answer("Summarise everything", minutes)
+    assert "The open day moves" in given and "Present" not in given

@@ -17,7 +17,7 @@ from graphtide.infra.models.local.answers.words import keys_of
 _SPACES = r"(?:places?|seats?|spaces?|spots?|rooms?|vacanc(?:y|ies)|availability)"
 _FULL = re.compile(
     rf"\b(?:(?:is|are|which) (?:all |already |now )?(?:full|fully booked|booked out|sold out)(?: yet| now)?"
-    rf"|(?:has|have|with) no(?: free| more)? {_SPACES}(?: left| free)?)\b(?! time)",
+    rf"|(?:has|have|with) no(?: free| more)? {_SPACES}(?: left| free)?)\b(?! time| of\b)",
     re.IGNORECASE,
 )
 _FREE = re.compile(
