@@ -12,6 +12,7 @@ documents.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -135,12 +136,25 @@ def _text_keys(heading: str, text: str) -> frozenset[str]:
 
 
 def _overview(view: LiveView, admits: ChunkPredicate | None) -> list[int]:
-    """Return the first passage of prose of each document, the documents with most mentions first."""
+    """Return the first passage of prose of each document, the documents with most mentions first; not one that is
+    nothing but lines such as "Present: Ada, Bob", if there is another one.
+    """
     found = []
     for doc_id in islice(view.documents, _MAX_DOCUMENTS):
         chunks = [n for n in view.documents[doc_id].chunks if n in view.chunks and (admits is None or admits(n))]
         if chunks:
-            prose = (n for n in chunks if view.chunks[n].place.kind is PassageKind.TEXT)
+            prose = [n for n in chunks if view.chunks[n].place.kind is PassageKind.TEXT][:_MAX_BEGINNINGS]
+            first = next((n for n in prose if not _is_head(view.chunks[n].text)), (prose or chunks)[0])
             mentions = sum(len(view.chunks[n].mentions) for n in chunks)
-            found.append((-mentions, doc_id, next(prose, chunks[0])))
+            found.append((-mentions, doc_id, first))
     return [number for _, _, number in sorted(found)]
+
+
+def _is_head(text: str) -> bool:
+    """Return whether a text is nothing but short lines with labels, as at the head of minutes."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return all(_LABELLED.match(line) and len(line.split()) <= _LABELLED_WORDS for line in lines)
+
+
+_MAX_BEGINNINGS, _LABELLED_WORDS = 4, 12
+_LABELLED = re.compile(r"[^\W\d_][\w' -]{0,24}: +\S")

@@ -54,6 +54,21 @@ async def test_auto_quotes_the_documents_when_no_model_writes(tmp_path: Path) ->
     assert len({one.doc_id for one in answer.citations}) > 1
 
 
+async def test_minutes_are_told_by_what_was_decided_and_not_by_who_attended(tmp_path: Path) -> None:
+    """A document with nothing but labelled lines is quoted by one of these."""
+    minutes = "# Minutes\n\nPresent: Ada, Bob\nApologies: Cy\n\n## Decisions\n\nThe open day moves to Sunday 14 June.\n"
+    report = "Pupil: Noor\n\nCause: the umbrella rack drips\n"
+    async with open_application(Settings(data=tmp_path)) as application:
+        documents = [
+            DocumentMessage("g", name, text, DocumentInfo(name), media_type="text/markdown")
+            for name, text in (("minutes", minutes), ("report", report))
+        ]
+        receipt = await application.publish(documents)
+        answer = await application.query("g", QueryRequest("Summarise everything", after=receipt.token, timeout_s=120))
+    assert "The open day moves to Sunday 14 June." in answer.answer and "Present" not in answer.answer
+    assert "Noor" in answer.answer
+
+
 async def test_theme_is_rated_answered_by_part_and_streamed_by_a_model(tmp_path: Path) -> None:
     """Ratings go to the cheaper model and prune; the other writes the answers; the usage has all calls."""
     with LlmServer() as server:
