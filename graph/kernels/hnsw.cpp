@@ -1,6 +1,6 @@
 // The HNSW graph of a vector index (hnswlib, see hnsw/hnswalg.hpp), and the table of its exact stage, over vectors that
-// they hold by reference (hnsw/rows.hpp). The graph compares codes of 4 or 8 bits (hnsw/codes.hpp); what a search returns is then
-// compared by the vectors themselves. Labels of the graph are 0, 1, 2, ... in the order of insertion. The owner
+// they hold by reference (hnsw/rows.hpp). The graph compares codes of 4 or 8 bits (hnsw/codes.hpp); what a search returns
+// is then compared by the vectors themselves. Labels of the graph are 0, 1, 2, ... in the order of insertion. The owner
 // excludes changes beside anything else.
 
 #include <pybind11/numpy.h>

@@ -124,19 +124,18 @@ def rows_of_extreme(evidence: AnswerEvidence) -> list[Scored]:
     if not things and len(others) == 1 and plan.kind is Kind.THING:  # "which is the oldest site"
         things, others = others, []
     named = [term for term in others if plan.ordered]
-    called = [term for term in others if persons and term.key == _superlative_of(plan)]
-    if not plan.extreme or plan.negated or len(others) > len(named) + len(called[:1]) or not (things or persons):
+    called = [term for term in others if persons and term.key == _superlative_of(plan)][:1]  # "the newest teacher"
+    if not plan.extreme or plan.negated or len(others) > len(named) + len(called) or not (things or persons):
         return []
     for rows in sorted(tables_of(evidence), key=lambda rows: (not _lists(rows, things), -max(r.score for r in rows))):
         names = {cell.column.lower() for cell in _cells_of(rows)} | _title_of(rows[0].unit)
         names |= {key for cell in _cells_of(rows) if len(cell.column_keys) == 1 for key in cell.column_keys}
         if named and not keys_of(ordered_column(plan, [row.unit for row in rows])).issuperset(t.key for t in named):
             continue
-        are_asked_for = (
-            all(names & ({term.text.lower(), term.key} | _joined(term)) for term in things)
-            if things
-            else _are_persons(rows)
-        )
+        spelled = [{term.text.lower(), term.key} | _joined(term) for term in things]
+        are_asked_for = all(names & words for words in spelled) if things else _are_persons(rows)
+        if called and not all(called[0].key in row.unit.head_keys | row.unit.title_keys for row in rows):
+            continue
         if are_asked_for and (found := extreme_row(plan, rows)):
             return found
     return []
@@ -173,9 +172,8 @@ def _lists(rows: Sequence[Scored], things: Sequence[Term]) -> bool:
     """Return whether a table has a row for each of the things: they are its first column, without a repeated value."""
     names = {term.text.lower() for term in things} | {term.key for term in things}
     firsts = [row.unit.cells[0] for row in rows]
-    return (firsts[0].column.lower() in names or bool(firsts[0].column_keys & names)) and len(
-        {cell.value for cell in firsts}
-    ) == len(rows)
+    is_named = firsts[0].column.lower() in names or bool(firsts[0].column_keys & names)
+    return is_named and len({cell.value for cell in firsts}) == len(rows)
 
 
 def _title_of(row: Unit) -> frozenset[str]:
