@@ -6,7 +6,11 @@ import re
 
 import pytest
 
+from graphtide.infra.models.local.answers.choosing.selection import answer_by_relevance, answer_by_rules
+from graphtide.infra.models.local.answers.matching.scoring import score_units
+from graphtide.infra.models.local.answers.matching.types import Relevance
 from graphtide.infra.models.local.answers.questions.plan import plan_of
+from graphtide.infra.models.local.answers.segmentation import units_of
 from graphtide.infra.models.local.generator import NOTHING_FITS
 from tests.unit.infra.answers.notes import answer, note, table
 
@@ -90,6 +94,36 @@ async def test_rows_of_a_brigade(question: str, expected: set[str]) -> None:
 )
 async def test_rows_of_a_school(question: str, expected: set[str]) -> None:
     assert rows_in(await answer(question, *SCHOOL)) == expected
+
+
+async def test_rows_show_the_columns_that_select_them() -> None:
+    """Also where so many are quoted that each is shortened."""
+    rows = [
+        f"class: C{at}; level: beginner; room: large hall {at}; teacher: Ann Ek; day: Monday; start: 16:00; end: 17:30;"
+        " age: 6-8; fee: 160 euros a term; places: 9; enrolled: 9"
+        for at in range(4)
+    ]
+    found = await answer("Which classes are full?", table("classes.csv", *rows, title="classes"))
+    assert found.count("places: 9; enrolled: 9") == 4 and "fee" not in found
+
+
+@pytest.mark.parametrize(
+    ("question", "number"),
+    [
+        ("Who is the newest teacher?", 0),
+        ("Which is the most expensive class?", 0),
+        ("Which classes are the most expensive?", 5),
+        ("Who teaches a class?", 5),
+    ],
+)
+def test_a_superlative_that_no_column_decides_lists_no_table(question: str, number: int) -> None:
+    """However probable its rows are; several may be asked for."""
+    units = units_of(
+        [table("classes.csv", *(f"class: C{at}; teacher: Person {at}" for at in range(5)), title="classes")]
+    )
+    evidence = score_units(plan_of(question), units, [0.0] * len(units))
+    relevance = Relevance(dict.fromkeys(range(5), 0.19), 0.02, dict.fromkeys(range(5), 0.9))
+    assert len(answer_by_relevance(evidence, relevance, answer_by_rules(evidence))) == number
 
 
 async def test_a_place_that_nothing_counts_makes_no_class_full() -> None:

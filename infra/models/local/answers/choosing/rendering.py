@@ -13,6 +13,7 @@ from itertools import pairwise
 from graphtide.graph.text.quotation import LINK_BREAKS, neutralise
 from graphtide.infra.documents.day_lines import is_day_line
 from graphtide.infra.models.local.answers.choosing.replies import reply_to
+from graphtide.infra.models.local.answers.choosing.rows.places import keys_of_places
 from graphtide.infra.models.local.answers.matching.answer_types import TYPED
 from graphtide.infra.models.local.answers.matching.expressed import signs_person
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
@@ -329,7 +330,8 @@ _LONG_WORDS = 8
 
 
 def _asked(evidence: AnswerEvidence) -> frozenset[str]:
-    return evidence.plan.keys | frozenset().union(*(term.synonyms for term in evidence.plan.terms))
+    plan = evidence.plan
+    return plan.keys.union(keys_of_places(plan), *(term.synonyms for term in plan.terms))
 
 
 def _concerns(cell: Cell, asked: frozenset[str]) -> bool:

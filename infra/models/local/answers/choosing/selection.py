@@ -60,7 +60,7 @@ from graphtide.infra.models.local.answers.relevance import (
 from graphtide.infra.models.local.answers.revaluing import revalued
 from graphtide.infra.models.local.answers.succession import changed_since
 from graphtide.infra.models.local.answers.support import coverage, supported, union
-from graphtide.infra.models.local.answers.units import UnitKind
+from graphtide.infra.models.local.answers.units import UnitKind, table_of
 from graphtide.infra.models.local.answers.values.dates import is_calendar
 from graphtide.infra.models.local.answers.values.quantities import PHONE
 
@@ -122,8 +122,16 @@ def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules
     return _without_other_rows(evidence.plan, found)
 
 
+_FEW_ROWS = 2
+
+
 def _without_other_rows(plan: QuestionPlan, chosen: Sequence[Scored]) -> Sequence[Scored]:
-    """Return the rows without those of a longer role, of another kind, or of another person."""
+    """Return the rows without those of a longer role, of another kind, or of another person; none of many rows of one
+    table where the greatest or least one is asked for, as no column of them says which that is.
+    """
+    tables = {table_of(one.unit) if one.unit.kind is UnitKind.ROW else None for one in chosen}
+    if plan.extreme and not plan.plural and len(chosen) > _FEW_ROWS and len(tables) == 1 and None not in tables:
+        return ()
     return without_mentions(plan, of_asked_kind(plan, without_other_roles(plan, chosen)))
 
 

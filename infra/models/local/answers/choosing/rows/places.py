@@ -10,6 +10,7 @@ from graphtide.infra.models.local.answers.choosing.lists import MAX_FILTERED
 from graphtide.infra.models.local.answers.choosing.rows.tables import are_rows_of, tables_of, things_of
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.narrowing import cell_of
+from graphtide.infra.models.local.answers.questions.types import QuestionPlan
 from graphtide.infra.models.local.answers.units import Cell, Unit
 from graphtide.infra.models.local.answers.values.amounts import amount_of
 from graphtide.infra.models.local.answers.words import keys_of
@@ -48,6 +49,12 @@ def rows_by_places(evidence: AnswerEvidence) -> list[Scored]:
         if len(found) <= MAX_FILTERED:
             return found
     return []
+
+
+def keys_of_places(plan: QuestionPlan) -> frozenset[str]:
+    """Return the keys of the columns by which a question for places selects rows, none for another one."""
+    asks = _FREE.search(plan.text) or _FULL.search(plan.text)
+    return _CAPACITY | _TAKEN if asks else frozenset()
 
 
 def _column(cells: list[Cell], keys: frozenset[str]) -> str:
