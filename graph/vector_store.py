@@ -86,7 +86,7 @@ def release(max_bytes: int = sys.maxsize) -> int:
 
 
 def bound_reads(max_bytes: int) -> None:
-    """Keep the resident pages of files that are read below some `max_bytes`, until a bound of 0 lifts it.
+    """Bound the resident pages of mapped files that reads of vectors leave, to some `max_bytes`; 0 is no bound.
 
     Each read of a vector in a file counts 64 KiB, what the kernel maps around it; when the reads since the last time
     reach the bound, the pages of the files that they read are removed, in the thread of the last read.

@@ -24,7 +24,7 @@ from graphtide.graph.communities.drift import leiden
 from graphtide.infra.communities.array_messages import LENGTH, decode_arrays, encode_arrays
 
 NICENESS = 10
-"""Added to that of the service. Under full load the process then has a tenth of a core at least."""
+"""Added to that of the service. Beside one busy thread the process then has a tenth of a core."""
 _SCIPY = ("scipy", "scipy.io", "scipy.sparse", "scipy.sparse.csgraph", "scipy.sparse.linalg")
 """The modules of SciPy that NetworKit's modules name. They use them for sparse matrices, which Leiden does not."""
 

@@ -36,7 +36,7 @@ def entry_starts(lines: Sequence[str]) -> frozenset[int]:
     stamped = frozenset(at for at, line in enumerate(lines) if STAMP.match(line))
     if len(stamped) >= _MIN_STAMPED and min(stamped) <= 1:
         return stamped
-    if len(lines) >= _MIN_FIELDS and all(map(_is_field, lines)):
+    if len(lines) >= _MIN_FIELDS and all(map(is_field, lines)):
         return frozenset(range(len(lines)))
     return frozenset(range(len(lines))) if _are_items(lines) else frozenset()
 
@@ -47,7 +47,8 @@ def stamp_of(text: str) -> str:
     return found[0].strip(" \t[]()") if found else ""
 
 
-def _is_field(line: str) -> bool:
+def is_field(line: str) -> bool:
+    """Return whether a line is a label of a few words and its value: "Present: Ada, Bob"."""
     found = _FIELD.match(line)
     return found is not None and len(re.split(r"[:=]", line, maxsplit=1)[0].split()) <= _MAX_FIELD_WORDS
 

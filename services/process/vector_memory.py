@@ -27,7 +27,7 @@ RELEASING_ROUNDS = 9
 RELEASES = 40
 """Times in such a round: what is read meanwhile maps 64 KiB around it."""
 MAX_READ_BYTES = 2 << 20
-"""Pages of files that reads keep resident in such a round, of those that read vectors one by one."""
+"""Pages of files that reads map in such a round before they are dropped."""
 MANY_BYTES = 1 << 20
 """Change of all vectors that counts as a move: a chunk of a large process takes 16 MiB."""
 MAX_RELEASED_BYTES = 256 << 20
@@ -63,6 +63,7 @@ async def vectors_in_files(settings: Settings, every_s: float = SPILL_EVERY_S) -
         await stop([task])
         _open -= 1
         keep_in_chunks(_open > 0)
+        bound_reads(0)  # a block that is still open sets its own in its next round
 
 
 def chosen_folder(settings: Settings) -> Path | None:

@@ -12,7 +12,6 @@ documents.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -26,6 +25,7 @@ from graphtide.graph.retrieval.seeds import Hit, nearest_passages, searched_inde
 from graphtide.graph.retrieval.types import Question, RetrievalResult
 from graphtide.graph.text.place import PassageKind, path_title
 from graphtide.graph.view import LiveView
+from graphtide.infra.documents.line_starts import is_field
 from graphtide.infra.models.local.answers.documentation import flags_of, states_definition, states_flag, thing_defined
 from graphtide.infra.models.local.answers.questions.headings import asks_same
 from graphtide.infra.models.local.answers.questions.plan import plan_of
@@ -153,8 +153,7 @@ def _overview(view: LiveView, admits: ChunkPredicate | None) -> list[int]:
 def _is_head(text: str) -> bool:
     """Return whether a text is nothing but short lines with labels, as at the head of minutes."""
     lines = [line for line in text.splitlines() if line.strip()]
-    return all(_LABELLED.match(line) and len(line.split()) <= _LABELLED_WORDS for line in lines)
+    return all(is_field(line) and len(line.split()) <= _FIELD_WORDS for line in lines)
 
 
-_MAX_BEGINNINGS, _LABELLED_WORDS = 4, 12
-_LABELLED = re.compile(r"[^\W\d_][\w' -]{0,24}: +\S")
+_MAX_BEGINNINGS, _FIELD_WORDS = 4, 12

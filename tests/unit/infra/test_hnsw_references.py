@@ -80,9 +80,9 @@ def test_codes_keep_the_distances_of_the_vectors(dimensions: int) -> None:
             errors.append(np.array(found) - exact[a, b])
     deviations = np.sqrt(np.square(errors).mean(axis=0))
     narrow = dimensions >= 128
-    assert deviations[0] < (0.13 / np.sqrt(dimensions) if narrow else 0.005)
-    assert deviations[1] < (0.19 / np.sqrt(dimensions) if narrow else 0.005)
-    assert np.abs(errors).max() < 0.06
+    assert deviations[0] < (0.25 / np.sqrt(dimensions) if narrow else 0.005)
+    assert deviations[1] < (0.35 / np.sqrt(dimensions) if narrow else 0.005)
+    assert np.abs(errors).max() < (1.5 / np.sqrt(dimensions) if narrow else 0.02)
 
 
 def test_index_refers_to_the_rows_it_is_given() -> None:

@@ -114,6 +114,8 @@ async def test_rows_show_the_columns_that_select_them() -> None:
         ("Which is the most expensive class?", 0),
         ("Which classes are the most expensive?", 5),
         ("Who teaches a class?", 5),
+        ("Who teaches at least one class?", 5),
+        ("Who do most people ask for a class?", 5),
     ],
 )
 def test_a_superlative_that_no_column_decides_lists_no_table(question: str, number: int) -> None:

@@ -9,7 +9,7 @@ from graphtide.infra.models.local.answers.matching.cell_values import is_person_
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.narrowing import affirmed_in, answering_in, cell_of, extreme_row
 from graphtide.infra.models.local.answers.questions.lexicon import SUPERLATIVES
-from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, Term, TermKind
+from graphtide.infra.models.local.answers.questions.types import Kind, QuestionPlan, TermKind
 from graphtide.infra.models.local.answers.support import coverage, union
 from graphtide.infra.models.local.answers.units import Table, Unit, UnitKind, file_of, table_of
 from graphtide.infra.models.local.answers.values.dates import days_in, same_day
@@ -77,74 +77,6 @@ def is_row_of_role(plan: QuestionPlan, row: Unit) -> bool:
 
 _MIN_NAMED = 2
 """Words of a name that is one value: "Year 5". One alone may be that of a person."""
-
-
-def without_other_roles(plan: QuestionPlan, chosen: Sequence[Scored]) -> Sequence[Scored]:
-    """Return the rows with the role asked for without those of a longer one, "deputy captain" for "who is the captain";
-    all units for other questions, such as "who works at reception", and where no row has that role alone.
-    """
-    if _HOLDER.match(plan.text) is None:
-        return chosen
-    asked = frozenset(term.key for term in plan.terms if term.kind is not TermKind.WEAK)
-    if plan.kind is not Kind.PERSON or plan.plural or not asked or len(chosen) < _SEVERAL:
-        return chosen
-    roles = {cell.column for one in chosen for cell in one.unit.cells[1:] if keys_of(cell.value) == asked}
-    if len(roles) != 1 or any(one.unit.kind is not UnitKind.ROW for one in chosen):
-        return chosen
-    column = roles.pop()
-    return [one for one in chosen if not asked < keys_of(cell_of(one.unit, column))]
-
-
-_SEVERAL = 2
-_HOLDER = re.compile(r"who(?:['\u2019]s| is| was) (?:the|our|your|my)\b", re.IGNORECASE)
-
-
-def of_asked_kind(plan: QuestionPlan, chosen: Sequence[Scored]) -> Sequence[Scored]:
-    """Return the rows that are what is asked for ("which call-outs did Ada lead", from callouts.csv) without those of
-    other tables that have the name in a column of the same name (`leader`); all units if none or all are.
-    """
-    things = [term for term in plan.terms if term.kind is TermKind.FOCUS]
-    named = frozenset(term.key for term in plan.terms if term.hard)
-    if not plan.plural or not things or not named or any(one.unit.kind is not UnitKind.ROW for one in chosen):
-        return chosen
-    kinds = [named_kind(one.unit) for one in chosen]
-    kept = [
-        one for one, kind in zip(chosen, kinds, strict=True)
-        if all(({term.key} | term.synonyms) & kind for term in things if not is_within(term, things))
-    ]  # fmt: skip
-    columns = frozenset(cell.column for one in kept for cell in one.unit.cells if keys_of(cell.value) & named)
-    return [
-        one for one in chosen
-        if one in kept or not any(cell.column in columns and keys_of(cell.value) & named for cell in one.unit.cells)
-    ]  # fmt: skip
-
-
-def without_mentions(plan: QuestionPlan, chosen: Sequence[Scored]) -> Sequence[Scored]:
-    """Return the rows that begin with the name in the question without those that have it in another column, where the
-    question asks for a column of them and does not name that one: "what does Lia teach", beside `substitute: Lia`.
-    """
-    named = frozenset(term.key for term in plan.terms if term.hard)
-    if not named or len(chosen) < _SEVERAL or any(one.unit.kind is not UnitKind.ROW for one in chosen):
-        return chosen
-    asked = frozenset().union(*({term.key} | term.synonyms for term in plan.terms if not term.hard))
-    subjects = [
-        one for one in chosen
-        if named <= keys_of(one.unit.cells[0].value) and any(cell.column_keys & asked for cell in one.unit.cells[1:])
-    ]  # fmt: skip
-    tables = {table_of(one.unit) for one in subjects}
-    return [one for one in chosen if table_of(one.unit) not in tables or not _only_mentions(one.unit, named, asked)]
-
-
-def _only_mentions(row: Unit, named: frozenset[str], asked: frozenset[str]) -> bool:
-    having = [cell for cell in row.cells if keys_of(cell.value) & named]
-    return bool(having) and all(cell is not row.cells[0] and not cell.column_keys & asked for cell in having)
-
-
-def is_within(term: Term, others: Sequence[Term]) -> bool:
-    """Return whether a word is a part of a compound one: "call" of "call-out"."""
-    return any(
-        0 <= term.start - each.start < len(each.text) - len(term.text) + 1 and term is not each for each in others
-    )
 
 
 def rows_of_value(evidence: AnswerEvidence, row: Scored) -> list[Scored]:

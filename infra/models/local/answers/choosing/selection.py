@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,15 +15,17 @@ from graphtide.infra.models.local.answers.choosing.lists import (
     is_extreme,
     is_row_of,
     is_row_of_role,
-    of_asked_kind,
     rows_of_value,
     states_cell,
-    without_mentions,
-    without_other_roles,
 )
 from graphtide.infra.models.local.answers.choosing.neighbours import with_neighbours, with_next_probable
 from graphtide.infra.models.local.answers.choosing.records import attendance, labelled_decisions, open_items
 from graphtide.infra.models.local.answers.choosing.replies import asked_before
+from graphtide.infra.models.local.answers.choosing.rows.meant import (
+    of_asked_kind,
+    without_mentions,
+    without_other_roles,
+)
 from graphtide.infra.models.local.answers.choosing.rows.scheduled import of_day, scheduled
 from graphtide.infra.models.local.answers.choosing.rows.selected import within_bound, without_denied
 from graphtide.infra.models.local.answers.choosing.rows.stated import rows_stated
@@ -119,18 +122,21 @@ def answer_by_relevance(evidence: AnswerEvidence, relevance: Relevance, by_rules
     or with what is denied.
     """
     found = within_bound(evidence, without_denied(evidence, _by_relevance(evidence, relevance, by_rules)))
-    return _without_other_rows(evidence.plan, found)
+    return found if by_rules.is_stated else _without_other_rows(evidence.plan, found)
 
 
 _FEW_ROWS = 2
+_THE_ONE = re.compile(r"\b(?:the|our|your|my) (?:most [a-z]{3,20}|[a-z]{1,12}est)\b", re.IGNORECASE)
+"""The greatest or least one, not "at least 20 euros" and "most people"."""
 
 
 def _without_other_rows(plan: QuestionPlan, chosen: Sequence[Scored]) -> Sequence[Scored]:
     """Return the rows without those of a longer role, of another kind, or of another person; none of many rows of one
     table where the greatest or least one is asked for, as no column of them says which that is.
     """
+    is_undecided = plan.extreme and not plan.plural and plan.bound is None and _THE_ONE.search(plan.text)
     tables = {table_of(one.unit) if one.unit.kind is UnitKind.ROW else None for one in chosen}
-    if plan.extreme and not plan.plural and len(chosen) > _FEW_ROWS and len(tables) == 1 and None not in tables:
+    if is_undecided and len(chosen) > _FEW_ROWS and len(tables) == 1 and None not in tables:
         return ()
     return without_mentions(plan, of_asked_kind(plan, without_other_roles(plan, chosen)))
 

@@ -45,7 +45,8 @@ def rows_by_places(evidence: AnswerEvidence) -> list[Scored]:
         if not (capacity and taken) or not are_rows_of(rows, things):
             continue
         numbers = [(_number(row.unit, capacity), _number(row.unit, taken), row) for row in rows]
-        found = [row for all_, used, row in numbers if all_ is not None and used is not None and (used < all_) is free]
+        counted = [(offered, used, row) for offered, used, row in numbers if offered is not None and used is not None]
+        found = [row for offered, used, row in counted if (used < offered) is free]
         if len(found) <= MAX_FILTERED:
             return found
     return []

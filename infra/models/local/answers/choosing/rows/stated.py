@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from graphtide.infra.models.local.answers.choosing.lists import MAX_FILTERED, is_within, named_kind
+from graphtide.infra.models.local.answers.choosing.lists import MAX_FILTERED, named_kind
 from graphtide.infra.models.local.answers.choosing.rows.places import rows_by_places
-from graphtide.infra.models.local.answers.choosing.rows.tables import are_rows_of, tables_of, things_of
+from graphtide.infra.models.local.answers.choosing.rows.tables import are_rows_of, is_within, tables_of, things_of
 from graphtide.infra.models.local.answers.matching.cell_values import is_person_column
 from graphtide.infra.models.local.answers.matching.types import AnswerEvidence, Scored
 from graphtide.infra.models.local.answers.narrowing import affirmed_in, beyond, extreme_row, ordered_column
@@ -53,9 +53,10 @@ def named_by_column(evidence: AnswerEvidence) -> list[Scored]:
     if not terms or plan.defines or not (plan.plural or plan.kind in (Kind.PERSON, Kind.THING, Kind.LIST)):
         return []
     for rows in tables_of(evidence):
-        columns = frozenset().union(*(cell.column_keys for cell in _cells_of(rows) if len(cell.column_keys) == 1))
-        asked = frozenset(next(iter(_doers(term.key) & columns), term.key) for term in terms)
-        names = {cell.column for cell in _cells_of(rows) if cell.column_keys and cell.column_keys <= asked}
+        columns = {cell.column: cell.column_keys for cell in _cells_of(rows)}
+        words = frozenset().union(*(keys for keys in columns.values() if len(keys) == 1))
+        asked = frozenset(min(_doers(term.key) & words, default=term.key) for term in terms)
+        names = {name for name, keys in columns.items() if keys and keys <= asked}
         if not names or not any(asked <= named_kind(row.unit) for row in rows):
             continue
         for name in sorted(names):

@@ -28,3 +28,9 @@ def tables_of(evidence: AnswerEvidence) -> list[list[Scored]]:
         if scored.unit.kind is UnitKind.ROW:
             found.setdefault(table_of(scored.unit), []).append(scored)
     return list(found.values())
+
+
+def is_within(term: Term, others: Sequence[Term]) -> bool:
+    """Return whether a word is a part of a compound one: "call" of "call-out"."""
+    end = term.start + len(term.text)
+    return any(each is not term and each.start <= term.start and end <= each.start + len(each.text) for each in others)
